@@ -1,0 +1,1 @@
+"""sot-tui: the screen from which a person runs many coding-agent sessions."""

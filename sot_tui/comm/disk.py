@@ -1,0 +1,114 @@
+"""The disk, as one object that is passed in.
+
+Every step that another process could see, or that a crash could cut, is one method of `Disk`: a test fails or crashes
+after any single one of them. Nothing here decides anything; each method raises the `OSError` the kernel gave. Files are
+made 0600 and folders 0700 by every writer (contract, Layout). Descriptors are close-on-exec (Python's default).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+FILE_MODE = 0o600
+"""Mode of every file of the comm home (contract, Layout)."""
+FOLDER_MODE = 0o700
+"""Mode of every folder of the comm home (contract, Layout)."""
+
+_CHUNK = 1 << 20
+
+
+class Disk:
+    """The real disk. A subclass in the tests counts, fails or crashes a step."""
+
+    # -- reading: no step changes anything ------------------------------------------------------------------------
+
+    def read(self, path: str) -> bytes:
+        """Return all bytes of the file at `path`."""
+        descriptor = self.open(path, os.O_RDONLY)
+        try:
+            return self.read_all(descriptor)
+        finally:
+            self.close(descriptor)
+
+    def open(self, path: str, flags: int) -> int:
+        """Open `path`; a file that `O_CREAT` makes is 0600 whatever the umask adds."""
+        return os.open(path, flags | os.O_CLOEXEC | os.O_NOCTTY, FILE_MODE)
+
+    def read_all(self, descriptor: int) -> bytes:
+        """Return the bytes from the descriptor's position to the end."""
+        parts = []
+        while part := os.read(descriptor, _CHUNK):
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def read_at(self, descriptor: int, count: int, offset: int) -> bytes:
+        """Return up to `count` bytes at `offset`."""
+        return os.pread(descriptor, count, offset)
+
+    def size(self, descriptor: int) -> int:
+        """Return the file's length by a seek to its end, never from a cached size (contract, Delivery)."""
+        return os.lseek(descriptor, 0, os.SEEK_END)
+
+    def stat(self, path: str) -> os.stat_result:
+        """Return the status of `path`, not following a link."""
+        return os.lstat(path)
+
+    def listdir(self, path: str) -> list[str]:
+        """Return the names in a folder, in no order."""
+        return os.listdir(path)
+
+    def revalidate(self, folder: str) -> None:
+        """Open and close a folder, which makes a network file system look at it afresh."""
+        os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+
+    def close(self, descriptor: int) -> None:
+        """Close a descriptor."""
+        os.close(descriptor)
+
+    # -- writing: each step may be the last one --------------------------------------------------------------------
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        """Write all of `data`."""
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+
+    def flush(self, descriptor: int) -> None:
+        """Flush data and what is needed to find it to the device (on macOS past the drive's cache too)."""
+        if sys.platform == "darwin":
+            import fcntl  # noqa: PLC0415  (elsewhere the inbox lock alone needs it)
+
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        else:
+            os.fdatasync(descriptor)
+
+    def truncate(self, descriptor: int, length: int) -> None:
+        """Cut the file to `length` bytes."""
+        os.ftruncate(descriptor, length)
+
+    def link(self, source: str, target: str) -> None:
+        """Give a file a second name; fails on an existing name and never replaces one."""
+        os.link(source, target, follow_symlinks=False)
+
+    def rename(self, source: str, target: str) -> None:
+        """Put `source` in the place of `target` in one step."""
+        os.rename(source, target)
+
+    def unlink(self, path: str) -> None:
+        """Remove a name."""
+        os.unlink(path)
+
+    def mkdir(self, path: str) -> None:
+        """Make a folder, 0700."""
+        os.mkdir(path, FOLDER_MODE)
+
+    def chmod(self, path: str, mode: int) -> None:
+        """Set the mode of a file or folder."""
+        os.chmod(path, mode)
+
+    def lock(self, descriptor: int, operation: int) -> None:
+        """Apply flock(2) to a descriptor; `operation` as in the module fcntl."""
+        import fcntl  # noqa: PLC0415  (only what touches an inbox needs it)
+
+        fcntl.flock(descriptor, operation)

@@ -1,0 +1,1 @@
+"""The daemon's duties, without a screen."""

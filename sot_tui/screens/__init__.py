@@ -1,0 +1,1 @@
+"""What a person sees: the Textual app. No file, no socket, no protocol rule."""

@@ -1,0 +1,1 @@
+"""The commands a session types, one file per verb, each a light process."""
