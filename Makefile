@@ -1,0 +1,44 @@
+# Every target describes itself; `make` prints them. A fresh machine needs git, make and Python 3.11 or newer.
+
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell command -v $(name) 2>/dev/null)))
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.made-from-pyproject
+
+.DEFAULT_GOAL := help
+.PHONY: help env run test fast check torture snapshots
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: $(STAMP) ## make the environment in .venv (again when pyproject.toml changes)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+run: $(STAMP) ## open the dashboard on $$SOT_COMM_HOME (default ~/.sot-comm)
+	@$(BIN)/sot-tui
+
+test: $(STAMP) ## run every test but the torture ones, on all cores (minutes)
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+fast: $(STAMP) ## run what one runs between edits: no stress, no end-to-end
+	$(BIN)/python -m pytest -n auto --dist worksteal -q -m "not (stress or e2e or torture)"
+
+check: $(STAMP) ## lint, format, types, arrows, weight, clauses, dependencies
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_imports.py
+	$(BIN)/python tools/clauses.py
+	$(BIN)/deptry .
+
+torture: $(STAMP) ## run the long forms of the stress tests (many minutes)
+	$(BIN)/python -m pytest -m torture
+
+snapshots: $(STAMP) ## write the screens' snapshots anew; look at each before it is committed
+	$(BIN)/python -m pytest tests/screens --snapshot-update
