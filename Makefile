@@ -14,12 +14,13 @@ help: ## print this list
 env: $(STAMP) ## make the environment in .venv (again when pyproject.toml changes)
 
 $(STAMP): pyproject.toml
+	$(if $(PYTHON),,$(error no Python 3.11 or newer was found; name one: make PYTHON=...))
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@
 
-run: $(STAMP) ## open the dashboard on $$SOT_COMM_HOME (default ~/.sot-comm)
+run: $(STAMP) ## open the dashboard on the comm home (SOT_COMM_HOME, else ~/.sot-comm)
 	@$(BIN)/sot-tui
 
 test: $(STAMP) ## run every test but the torture ones, on all cores (minutes)
