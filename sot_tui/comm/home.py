@@ -20,7 +20,15 @@ PROTOCOL_VERSION = 1
 
 _FOLDERS = ("inbox", "read", "self")
 _CLOSED_FOLDERS = (*_FOLDERS, "state", "probe")
-_KEPT_OPEN = frozenset({"bin", "VERSION"})
+_CLOSED_FILES = frozenset(
+    {"registry.json", "registry.json.tmp", ".registry.lock", "inbox-lock-manager", "gh-device-auth.json"}
+)
+_CLOSED_PREFIXES = (
+    "registry.json.new.",
+    ".registry.lock.reclaim.",
+    ".registry.lock.tmp.",
+    ".inbox-lock-manager.",
+)
 
 
 class Home(NamedTuple):
@@ -79,7 +87,7 @@ class Home(NamedTuple):
 
 
 def home_path(environ: dict[str, str] | os._Environ[str]) -> str:
-    """Return where the comm home is: `$SOT_COMM_HOME` (a relative one against the working folder), else `~/.sot-comm`."""
+    """Return the comm home's path: `$SOT_COMM_HOME` (a relative one taken against the working folder) or `~/.sot-comm`."""
     said = environ.get("SOT_COMM_HOME", "")
     if not said:
         return os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".sot-comm")
@@ -105,8 +113,9 @@ def ensure_home(home: Home) -> None:
         _make_folder(home, home.path)
         was = FOLDER_MODE
     if was != FOLDER_MODE:
-        disk.chmod(home.path, FOLDER_MODE)
+        # The home itself comes last: closed, it says that everything beneath it was closed too.
         _close_entries(home)
+        disk.chmod(home.path, FOLDER_MODE)
     for name in _FOLDERS:
         _make_folder(home, f"{home.path}/{name}")
     _make_registry(home)
@@ -123,15 +132,21 @@ def _make_folder(home: Home, path: str) -> None:
 
 
 def _close_entries(home: Home) -> None:
-    """Close the entries an older version left open; links and what is not ours are not followed."""
+    """Close the entries an older version left open.
+
+    Only what the contract lists; anything else keeps its mode behind the closed folder, and no link is followed.
+    """
     for name in home.disk.listdir(home.path):
         path = f"{home.path}/{name}"
-        if name in _KEPT_OPEN:
-            continue
-        _close(home, path)
-        if name in _CLOSED_FOLDERS and stat.S_ISDIR(home.disk.stat(path).st_mode):
-            for below in home.disk.listdir(path):
+        if name in _CLOSED_FOLDERS:
+            for below in _names_below(home, path):
                 _close(home, f"{path}/{below}")
+        if name in _CLOSED_FOLDERS or name in _CLOSED_FILES or name.startswith(_CLOSED_PREFIXES):
+            _close(home, path)
+
+
+def _names_below(home: Home, path: str) -> list[str]:
+    return home.disk.listdir(path) if stat.S_ISDIR(home.disk.stat(path).st_mode) else []
 
 
 def _close(home: Home, path: str) -> None:
