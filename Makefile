@@ -27,7 +27,7 @@ test: $(STAMP) ## run every test but the torture ones, on all cores (minutes)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 fast: $(STAMP) ## run what one runs between edits: no stress, no end-to-end
-	$(BIN)/python -m pytest -n auto --dist worksteal -q -m "not (stress or e2e or torture)"
+	$(BIN)/python -m pytest -n auto --dist worksteal -q --snapshot-warn-unused -m "not (stress or e2e or torture)"
 
 check: $(STAMP) ## lint, format, types, arrows, weight, clauses, dependencies
 	$(BIN)/ruff check

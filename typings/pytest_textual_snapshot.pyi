@@ -1,0 +1,3 @@
+from syrupy.extensions.single_file import SingleFileSnapshotExtension
+
+class SVGImageExtension(SingleFileSnapshotExtension): ...
