@@ -25,6 +25,9 @@ NOT_OF_THIS_CLIENT = {
 }
 """Reasons for a skip that say nothing about this machine."""
 
+_SHOWN = 8
+"""How many differences of one case are printed; the runner's own `-v` shows all."""
+
 
 def _later() -> list[str]:
     lines = LATER.read_text(encoding="utf-8").splitlines()
@@ -58,7 +61,9 @@ def test_golden_cases_when_run_against_the_command_then_none_fails(group: str, i
     results = _run(ids)
     assert [case["id"] for case in results] == ids, f"the runner left out a case of the group {group}"
     failed = {case["id"]: case["problems"] for case in results if case["result"] == "failed"}
-    assert not failed, "\n".join(f"{name}: {problem}" for name, problems in failed.items() for problem in problems)
+    if failed:
+        shown = [f"  {name}: {problem}" for name, problems in failed.items() for problem in problems[:_SHOWN]]
+        pytest.fail("\n".join([f"{len(failed)} of {len(ids)}: {' '.join(failed)}", *shown]), pytrace=False)
     lacking = {
         case["id"]: case["notes"][0]
         for case in results
