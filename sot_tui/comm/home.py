@@ -87,7 +87,7 @@ class Home(NamedTuple):
 
 
 def home_path(environ: dict[str, str] | os._Environ[str]) -> str:
-    """Return the comm home's path: `$SOT_COMM_HOME` (a relative one taken against the working folder) or `~/.sot-comm`."""
+    """Return the comm home's path: `$SOT_COMM_HOME` (a relative one against the working folder), else `~/.sot-comm`."""
     said = environ.get("SOT_COMM_HOME", "")
     if not said:
         return os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".sot-comm")
