@@ -1,0 +1,134 @@
+"""One JSON value from bytes, read strictly or as jq reads it.
+
+Contract, Message frame: a line that is not strict JSON (invalid UTF-8, a byte-order mark, NaN, a number out of range,
+nesting past 127) may be counted by the shell and not by the wake. `decode` is the strict reader, the one that counts;
+`decode_like_jq` is the one that shows, so that no line the shell would show stays unseen. No JSON library refuses a
+duplicate key, and the standard one takes a byte-order mark, NaN and lone surrogates, so the strict reader is built
+here. It must never take bytes that a second reader could read otherwise, nor raise anything but `NotStrict`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from sot_tui.comm.errors import Refused
+
+DEPTH_LIMIT = 127
+"""Arrays and objects within one another, at most (contract, Message frame: "nesting past 127")."""
+
+_DIGITS_IN_RANGE = 308
+"""An integer of no more digits than this is below the largest double, so it needs no look."""
+
+
+class NotStrict(Refused):
+    """The bytes are not one strict JSON value; the sentence says what is wrong with them."""
+
+
+def decode(data: bytes, *, unique_keys: bool = False) -> Any:
+    """Return the one value in `data`, a line without its newline; raise NotStrict for what is not strict JSON.
+
+    With `unique_keys` an object that names a key twice is refused too; without, the last one wins, as in every reader
+    of an inbox.
+    """
+    try:
+        # Decoded to a str first, so that a byte-order mark or UTF-16 is an error.
+        value = (_STRICT_UNIQUE if unique_keys else _STRICT).decode(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise NotStrict("not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise NotStrict(f"not JSON: {error.msg} at character {error.pos}") from error
+    except RecursionError as error:
+        raise NotStrict(_TOO_DEEP) from error
+    if data.count(b"[") + data.count(b"{") > DEPTH_LIMIT:
+        _refuse_depth(value)
+    if b"\\u" in data:
+        _refuse_lone_surrogate(value)
+    return value
+
+
+def decode_object(data: bytes, *, unique_keys: bool = False) -> dict[str, Any]:
+    """Return the one object in `data` by the rules of `decode`; any other value is refused."""
+    value = decode(data, unique_keys=unique_keys)
+    if not isinstance(value, dict):
+        raise NotStrict("not an object")
+    return value
+
+
+def decode_like_jq(data: bytes) -> Any:
+    """Return the one value in `data` as leniently as jq reads it, or None where jq would read nothing.
+
+    Invalid UTF-8 becomes U+FFFD, a byte-order mark is passed over, NaN and numbers out of range are taken. A JSON null
+    is None too: neither is anything that could be shown.
+    """
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        return _LIKE_JQ.decode(text)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+
+
+_TOO_DEEP = f"nested deeper than {DEPTH_LIMIT}"
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise NotStrict("a key stands twice in one object")
+    return found
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise NotStrict(f"{word} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise NotStrict("a number is out of range")
+    return number
+
+
+def _in_range(text: str) -> int:
+    if len(text) > _DIGITS_IN_RANGE:
+        # Also keeps the text from int(), which refuses thousands of digits with an error of its own.
+        _finite(text)
+    return int(text)
+
+
+def _any_size(text: str) -> float:
+    return int(text) if len(text) <= _DIGITS_IN_RANGE else float(text)
+
+
+# Made once: a decoder takes longer to make than a line to read.
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, parse_int=_in_range)
+_STRICT_UNIQUE = json.JSONDecoder(
+    object_pairs_hook=_once, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_in_range
+)
+_LIKE_JQ = json.JSONDecoder(parse_int=_any_size)
+
+
+def _refuse_depth(value: object) -> None:
+    level = [value]
+    for _ in range(DEPTH_LIMIT + 1):
+        below: list[object] = []
+        for item in level:
+            if isinstance(item, dict):
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+        if not any(isinstance(item, (dict, list)) for item in level):
+            return
+        level = below
+    raise NotStrict(_TOO_DEEP)
+
+
+def _refuse_lone_surrogate(value: object) -> None:
+    # Bytes in UTF-8 hold no surrogate, so only an escape can have brought one; the encoder finds it at C speed.
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise NotStrict("a surrogate stands alone") from error
+    except RecursionError as error:
+        raise NotStrict(_TOO_DEEP) from error
