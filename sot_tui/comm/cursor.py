@@ -1,0 +1,114 @@
+"""The read cursor: how many lines of an inbox were shown, in every form it was ever written.
+
+Contract, Message frame: the cursor is `<count> <crc>-<len>`, the count, then the cksum of line <count> without its
+newline and NUL bytes. If that line no longer hashes so, a cut-back removed it, and the reader steps back one line and
+says so. A count-only cursor still works; a legacy timestamp cursor is read as the number of lines before the first line
+whose ts is later. Only newline-terminated lines are ever counted. Pure: nothing here opens a file. A count never skips
+a line that was not shown.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import NamedTuple
+
+from sot_tui.comm.jsonline import decode_like_jq
+
+_MIRROR = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+_COUNT_DIGITS = 18
+"""A count of more digits than this is past the end of any inbox."""
+
+
+class Offset(NamedTuple):
+    """Where reading goes on."""
+
+    lines: int
+    """Lines that were shown; the next one is the first unread."""
+    stepped_back: bool
+    """A cut-back removed the last line that was shown; the reader says so."""
+
+
+def offset(cursor: bytes, inbox: bytes) -> Offset:
+    """Return how many lines of `inbox` the cursor's bytes say were shown; the last, unterminated line is none."""
+    words = cursor.replace(b"\0", b"").rstrip(b"\n")
+    if not words:
+        return Offset(0, stepped_back=False)
+    said, _, hashed = words.partition(b" ")
+    if not said.isdigit():
+        return Offset(_lines_up_to(said, inbox), stepped_back=False)
+    digits = said.lstrip(b"0")
+    count = int(digits or b"0") if len(digits) <= _COUNT_DIGITS else -1
+    total = inbox.count(b"\n")
+    if 0 <= count <= total:
+        if not hashed or not count or line_hash(_line(inbox, count)) == hashed.decode("latin-1"):
+            return Offset(count, stepped_back=False)
+        return Offset(count - 1, stepped_back=True)
+    if count == total + 1 and hashed:
+        return Offset(total, stepped_back=True)
+    return Offset(0, stepped_back=False)  # past the end: this inbox is another one
+
+
+def text(count: int, line: bytes) -> str:
+    """Return the cursor that says `count` lines were shown, the last of them `line`."""
+    return f"{count} {line_hash(line)}"
+
+
+def line_hash(line: bytes) -> str:
+    """Return `<crc>-<len>` of a line, without its newline and NUL bytes."""
+    kept = line.removesuffix(b"\n").replace(b"\0", b"")
+    return f"{posix_cksum(kept)}-{len(kept)}"
+
+
+def posix_cksum(data: bytes) -> int:
+    """Return the CRC that the command `cksum` prints for `data`.
+
+    POSIX takes each byte's highest bit first and appends the length; zlib takes the lowest bit first. Mirrored bits
+    make one into the other, at C speed.
+    """
+    length = len(data).to_bytes((len(data).bit_length() + 7) // 8, "little")
+    crc = zlib.crc32((data + length).translate(_MIRROR), 0xFFFFFFFF)
+    return int(f"{crc:032b}"[::-1], 2)
+
+
+def line_start(inbox: bytes, lines: int) -> int:
+    """Return where the line after the first `lines` lines begins; `inbox` has at least that many.
+
+    Found by halving: `bytes.count` looks at every byte about once, whatever the number of lines.
+    """
+    low, high = 0, len(inbox)
+    left = lines
+    while left:
+        middle = (low + high) // 2
+        before = inbox.count(b"\n", low, middle)
+        if before >= left:
+            high = middle
+        elif high - low > 1:
+            low, left = middle, left - before
+        else:
+            return high
+    return low
+
+
+def _line(inbox: bytes, number: int) -> bytes:
+    """Return the bytes of line `number`, counted from 1, without its newline."""
+    start = line_start(inbox, number - 1)
+    return inbox[start : inbox.index(b"\n", start)]
+
+
+def _lines_up_to(moment: bytes, inbox: bytes) -> int:
+    """Return the number of non-empty segments before the first whose ts sorts after `moment`; 0 when past the total."""
+    segments = [segment for segment in inbox.split(b"\n") if segment]
+    before = next((place for place, line in enumerate(segments) if _is_later(line, moment)), len(segments))
+    return before if before <= inbox.count(b"\n") else 0
+
+
+def _is_later(segment: bytes, moment: bytes) -> bool:
+    """Tell whether a segment's ts sorts after `moment` in jq's order: arrays and objects are above every text."""
+    found = decode_like_jq(segment)
+    if not isinstance(found, dict):
+        return False
+    ts = found.get("ts")
+    if isinstance(ts, str):
+        return ts.encode("utf-8", "surrogatepass") > moment
+    return isinstance(ts, (dict, list))
