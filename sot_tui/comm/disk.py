@@ -54,6 +54,22 @@ class Disk:
         """Return the status of `path`, not following a link."""
         return os.lstat(path)
 
+    def target_stat(self, path: str) -> os.stat_result:
+        """Return the status of what `path` leads to, following links."""
+        return os.stat(path)
+
+    def real_path(self, path: str) -> str:
+        """Return `path` without links; what does not exist stays as written."""
+        return os.path.realpath(path)
+
+    def is_on_local_mount(self, path: str) -> bool:
+        """Tell whether macOS counts the mount of `path` as the machine's own disk; False on other systems."""
+        if sys.platform == "darwin":
+            from sot_tui.comm import darwin  # noqa: PLC0415  (brings ctypes, which no other system needs)
+
+            return darwin.is_on_local_mount(path)
+        return False
+
     def listdir(self, path: str) -> list[str]:
         """Return the names in a folder, in no order."""
         return os.listdir(path)
