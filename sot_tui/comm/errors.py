@@ -44,3 +44,12 @@ class Refused(SotError):
 
 class Misuse(SotError):
     """The user's words, or a variable of the environment, make no sense: exit 2."""
+
+
+class Unheard(SotError):
+    """stdout did not take what was to be shown: whoever was to read it has not."""
+
+    def __init__(self, sentence: str, *, quiet: bool = False) -> None:
+        super().__init__(sentence)
+        self.quiet = quiet
+        """Whether the reader went away by itself, as `head` does, so that nobody needs to be told."""

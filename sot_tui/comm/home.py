@@ -107,7 +107,7 @@ def ensure_home(home: Home) -> None:
     """
     disk = home.disk
     try:
-        was = stat.S_IMODE(disk.stat(home.path).st_mode)
+        was = stat.S_IMODE(disk.target_stat(home.path).st_mode)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(home.path) or "/", exist_ok=True)
         _make_folder(home, home.path)

@@ -43,6 +43,13 @@ def is_file_safe(name: str) -> bool:
     return is_handle(name) and name not in {".", ".."}
 
 
+def not_a_handle(text: str) -> str:
+    """Return the contract's words for what is no handle, with the text in quotes and its odd signs escaped."""
+    import json  # noqa: PLC0415  (only a refusal quotes)
+
+    return f"not a handle: {json.dumps(text, ensure_ascii=False)}"
+
+
 def declared_host(environ: Mapping[str, str], procs: Procs) -> str:
     """Return the box's declared host: `$SOT_SELF_HOST` as written, else the host name's first label in lower case.
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from sot_tui.comm import facts, names
+from sot_tui.comm import ancestry, facts, names
+from sot_tui.comm.ancestry import Process, Walk
 from sot_tui.comm.clock import Stamp
 from tests.golden.tables import rows
 
@@ -35,3 +36,10 @@ def test_status_verbs_when_said_on_every_combination_of_facts_then_as_observed()
         if got != (row["after"], row["state"], row["summary"]):
             wrong.append((number, row, got))
     assert not wrong
+
+
+@pytest.mark.parametrize("row", rows("agent-layers"), ids=lambda row: row["what"])
+def test_ancestry_when_judged_then_as_observed(row: dict[str, Any]) -> None:
+    chain = tuple(Process(tuple(args)) for args in row["chain"])
+    judgement = ancestry.judge(Walk(chain, complete=row["walk_ends"] == "top"), row["row"])
+    assert (list(judgement.agents), judgement.verdict.value) == (row["agents"], row["verdict"])
