@@ -7,7 +7,15 @@ registry.json); waits are taken against a clock that no person can set. Nothing 
 from __future__ import annotations
 
 import time
-from typing import NewType, Protocol
+from typing import TYPE_CHECKING, NewType, Protocol
+
+from sot_tui.comm.errors import Misuse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SETTING_LIMIT_SECS = 86400.0
+"""The longest wait, or life, that a variable may set: a day. What is longer is a slip of the keys."""
 
 Stamp = NewType("Stamp", str)
 """A moment as the contract writes it, `2026-05-29T18:04:00Z`."""
@@ -82,3 +90,19 @@ def age_text(seconds: float) -> str:
         if whole >= size:
             return f"{whole // size}{unit}"
     return f"{whole}s"
+
+
+def seconds_said(environ: Mapping[str, str], name: str, default: float) -> float:
+    """Return the seconds that a variable of the environment sets, or `default` when it is unset or empty.
+
+    Raises Misuse for anything but a plain number from 0 to a day: a wait that nobody meant is worse than no command.
+    """
+    said = environ.get(name, "")
+    if not said:
+        return default
+    whole, _, part = said.partition(".")
+    if said.isascii() and whole.isdigit() and (part.isdigit() or "." not in said):
+        seconds = float(said)
+        if seconds <= SETTING_LIMIT_SECS:
+            return seconds
+    raise Misuse(f"{name} is not a number of seconds from 0 to {SETTING_LIMIT_SECS:.0f}: {said!r}")

@@ -1,0 +1,277 @@
+"""The registry's document: from bytes to values and back, an entry at a time.
+
+Contract, One writer, one reader: a registry is exactly one JSON document with an object `.agents`; anything else is
+unreadable. Whatever a writer does not touch is written back letter for letter: unknown keys, foreign entries, their
+order, numbers that no float holds, halves of surrogate pairs. So a writer can neither lose nor reword what another
+program put there, and pays only for the entry it changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, MutableMapping
+from json import JSONDecoder
+from json.encoder import encode_basestring
+from typing import Any, NamedTuple, NoReturn
+
+_INTEGER_DIGITS = 4300
+"""The longest integer that Python reads; jq and others know no limit."""
+
+_START = re.compile(r"[ \t\n\r]*\{[ \t\n\r]*")
+_COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
+_NEXT = re.compile(r"[ \t\n\r]*(?:(,)[ \t\n\r]*|\})")
+_END = re.compile(r"[ \t\n\r]*\Z")
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+class Number(float):
+    """A number that keeps how it was written, for what no float or int holds: `1e1000`, thirty decimals."""
+
+    __slots__ = ("literal",)
+    literal: str
+
+    @classmethod
+    def read(cls, literal: str) -> Number:
+        """Return the number that a JSON literal names."""
+        number = cls(literal)
+        number.literal = literal
+        return number
+
+
+class Agents(MutableMapping[str, Any]):
+    """The entries of a registry by handle, each opened when it is asked for.
+
+    What is handed out may be changed in place and is written anew; the rest is written as it was read.
+    """
+
+    __slots__ = ("_members", "_opened", "_read")
+
+    def __init__(self, members: Mapping[str, str] | None = None, read: dict[str, Any] | None = None) -> None:
+        self._members: dict[str, str | None] = dict(members or {})
+        self._read = read or {}
+        self._opened: dict[str, Any] = {}
+
+    def __getitem__(self, handle: str) -> Any:
+        member = self._members[handle]
+        if handle in self._opened:
+            return self._opened[handle]
+        # An entry that was set has been found above: what has no text is always opened.
+        value = self._read.pop(handle) if handle in self._read else _entry_of(member or "")
+        self._opened[handle] = value
+        return value
+
+    def __setitem__(self, handle: str, entry: Any) -> None:
+        self._members.setdefault(handle, None)
+        self._opened[handle] = entry
+
+    def __delitem__(self, handle: str) -> None:
+        del self._members[handle]
+        self._opened.pop(handle, None)
+        self._read.pop(handle, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __contains__(self, handle: object) -> bool:
+        return handle in self._members
+
+    def __repr__(self) -> str:
+        return f"Agents({dict(self)!r})"
+
+    def members(self) -> dict[str, str]:
+        """Return each entry as it is to be written, `"handle": {...}`, by handle."""
+        opened = self._opened
+        return {
+            handle: _member(handle, opened[handle]) if member is None or handle in opened else member
+            for handle, member in self._members.items()
+        }
+
+
+class Registry(NamedTuple):
+    """A registry as it was read; what is changed in `document` is what `registry.replace` writes."""
+
+    document: dict[str, Any]
+    """Every key of the document; `agents` is a mapping from handle to entry."""
+
+    @property
+    def agents(self) -> MutableMapping[str, Any]:
+        """The entries by handle, in the file's order; an entry that another program wrote may be no object."""
+        agents: MutableMapping[str, Any] = self.document["agents"]
+        return agents
+
+    @property
+    def version(self) -> object:
+        """What the document says its protocol version is, whatever that may be; None when it says nothing."""
+        return self.document.get("protocol_version")
+
+    def entry(self, handle: str) -> dict[str, Any] | None:
+        """Return a handle's entry, or None when there is none or it is no object."""
+        found = self.agents.get(handle)
+        return found if isinstance(found, dict) else None
+
+
+class _Split(NamedTuple):
+    """A registry's bytes and where its parts are; none of it is ever changed."""
+
+    data: bytes
+    top: dict[str, str]
+    members: dict[str, str]
+
+
+_last = _Split(b"", {}, {})
+"""The registry last read or written: the next read finds the same bytes more often than not."""
+
+
+def parse(data: bytes) -> Registry | None:
+    """Return the registry that `data` is, or None unless it is exactly one JSON document with an object `.agents`."""
+    global _last  # noqa: PLW0603  (one value, replaced whole; a thread sees the old or the new one)
+    known, values = _last, None
+    if known.data != data or not data:
+        try:
+            known, values = _split(data)
+        except (ValueError, RecursionError):
+            return None
+        _last = known
+    document: dict[str, Any] = {}
+    for key, text in known.top.items():
+        document[key] = Agents(known.members, values) if key == "agents" else _DECODER.decode(text)
+    return Registry(document)
+
+
+def data_of(registry: Registry) -> bytes:
+    """Return the bytes of a registry: one line for each key and each entry, closed by a newline.
+
+    Raises TypeError or ValueError for a document that is no registry: a writer's mistake, before anything is written.
+    """
+    global _last  # noqa: PLW0603  (as above)
+    members: dict[str, str] = {}
+    top: dict[str, str] = {}
+    lines = []
+    for key, value in registry.document.items():
+        if key == "agents":
+            if not isinstance(value, Mapping):
+                raise TypeError("a registry's agents are an object")
+            members = (
+                value.members() if isinstance(value, Agents) else {name: _member(name, value[name]) for name in value}
+            )
+            text = "{\n    " + ",\n    ".join(members.values()) + "\n  }" if members else "{}"
+            top[key] = ""
+            lines.append(f'"agents": {text}')
+        else:
+            top[key] = _escaped(_json(value))
+            lines.append(f"{_escaped(_json(key))}: {top[key]}")
+    if "agents" not in top:
+        raise TypeError("a registry has agents")
+    data = ("{\n  " + ",\n  ".join(lines) + "\n}\n").encode()
+    _last = _Split(data, top, members)
+    return data
+
+
+def _split(data: bytes) -> tuple[_Split, dict[str, Any]]:
+    """Return the parts of a registry and its entries' values; raises ValueError for what is none."""
+    text = data.decode("utf-8", "strict")
+    members: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    top: dict[str, str] = {}
+    at = _found(_START.match(text)).end()
+    while not text.startswith("}", at):
+        key, _, start = _key(text, at)
+        agents = _START.match(text, start) if key == "agents" else None
+        if agents:
+            members, values, end = _members(text, agents.end())
+        else:
+            _, end = _DECODER.raw_decode(text, start)
+        top[key] = "" if agents else text[start:end]
+        after = _found(_NEXT.match(text, end))
+        if not after[1]:
+            at = after.end() - 1
+            break
+        at = after.end()
+        if text.startswith("}", at):
+            raise ValueError("a comma before the end")
+    if not text.startswith("}", at) or not _END.match(text, at + 1) or top.get("agents") != "":
+        raise ValueError("not one document with an object .agents")
+    return _Split(data, top, members), values
+
+
+def _members(text: str, at: int) -> tuple[dict[str, str], dict[str, Any], int]:
+    """Return the members of an object by key, as text and as values, and where it ends; `at` is past its brace."""
+    members: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    if text.startswith("}", at):
+        return members, values, at + 1
+    while True:
+        key, begin, start = _key(text, at)
+        values[key], end = _DECODER.raw_decode(text, start)
+        members[key] = text[begin:end]  # a key that stands twice: the last one counts, as for jq
+        after = _found(_NEXT.match(text, end))
+        at = after.end()
+        if not after[1]:
+            return members, values, at
+
+
+def _key(text: str, at: int) -> tuple[str, int, int]:
+    """Return the key at `at`, where it begins and where its value begins."""
+    if not text.startswith('"', at):
+        raise ValueError("a key was to come")
+    key, end = _DECODER.raw_decode(text, at)
+    return key, at, _found(_COLON.match(text, end)).end()
+
+
+def _entry_of(member: str) -> Any:
+    """Return the value of a member as text, `"handle": {...}`."""
+    return _DECODER.raw_decode(member, _key(member, 0)[2])[0]
+
+
+def _found(match: re.Match[str] | None) -> re.Match[str]:
+    if match is None:
+        raise ValueError("another sign was to come")
+    return match
+
+
+def _member(handle: str, entry: Any) -> str:
+    return _escaped(f"{_json(handle)}: {_json(entry)}")
+
+
+def _json(value: Any) -> str:
+    """Return a value as JSON on one line; raises TypeError or ValueError for what JSON cannot say."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, Number):
+        return value.literal
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        if value - value != 0:  # an infinity, or no number at all
+            raise ValueError("JSON has no such number")
+        return float.__repr__(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join([_json(one) for one in value]) + "]"
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return "{" + ", ".join([f"{encode_basestring(key)}: {_json(one)}" for key, one in value.items()]) + "}"
+    raise TypeError(f"JSON has no {type(value).__name__}")
+
+
+def _escaped(text: str) -> str:
+    """Return JSON text in which each half of a surrogate pair, which UTF-8 cannot hold, is written as its escape."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    return text
+
+
+def _integer(literal: str) -> int | Number:
+    return int(literal) if len(literal) <= _INTEGER_DIGITS else Number.read(literal)
+
+
+def _refuse(literal: str) -> NoReturn:
+    raise ValueError(f"{literal} is no JSON")
+
+
+_DECODER = JSONDecoder(parse_float=Number.read, parse_int=_integer, parse_constant=_refuse)
