@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
+from sot_tui.comm.proof import UNREAD
 
 MOUNTINFO = "/proc/self/mountinfo"
 """Linux: the mounts this process sees, one a line (proc_pid_mountinfo(5))."""
@@ -22,6 +23,13 @@ FRESH_KINDS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", 
 """File systems on which a read is always fresh (contract, Proof of death)."""
 NFS_KINDS = frozenset({"nfs", "nfs4"})
 """File systems on which a read is fresh unless the mount has `nocto` (contract, Proof of death)."""
+
+NFS_MANAGER = "nfs4 "
+"""How the identity of an NFSv4 lock manager begins; the export follows (contract, Sending)."""
+NO_MANAGER = "none"
+"""The identity of a box without a machine id: it never matches a record (contract, Sending)."""
+
+_OWN_DISK_KINDS = FRESH_KINDS - {"tmpfs"}
 
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
 
@@ -84,8 +92,12 @@ def mount_of(path: str, mounts: list[Mount]) -> Mount | None:
 
 def home_mount(home: Home) -> Mount | None:
     """Return the mount the comm home lies on (Linux), or None when it cannot be read or told."""
+    return _mount_of(home, home.path)
+
+
+def _mount_of(home: Home, path: str) -> Mount | None:
     try:
-        return mount_of(home.disk.real_path(home.path), parse_mountinfo(home.disk.read(MOUNTINFO)))
+        return mount_of(home.disk.real_path(path), parse_mountinfo(home.disk.read(MOUNTINFO)))
     except OSError:
         return None
 
@@ -104,6 +116,148 @@ def proves_fresh_reads(home: Home) -> bool:
 def is_fresh(mount: Mount) -> bool:
     """Tell whether a mount is of the list on which a read is fresh; nfs and nfs4 only without `nocto`."""
     return mount.kind in FRESH_KINDS or (mount.kind in NFS_KINDS and "nocto" not in mount.options)
+
+
+class LockRecord(NamedTuple):
+    """What `inbox-lock-manager` says."""
+
+    manager: str
+    """Line 1: the lock manager of the folder's hub."""
+    writer: str
+    """Line 2: the id of the machine that wrote it; "" for an unknown writer."""
+
+
+def lock_identity(home: Home) -> str:
+    """Return which lock manager a lock on an inbox is held by: `nfs4 <export>`, `local <id>`, `none@<id>` or `none`."""
+    machine = home.procs.machine_id()
+    if sys.platform == "linux":
+        mount = _mount_of(home, home.inboxes)
+        if mount is not None and mount.kind == "nfs4" and _locks_at_server(mount):
+            return NFS_MANAGER + mount.source
+        if mount is not None and mount.kind in _OWN_DISK_KINDS and machine != UNREAD:
+            return f"local {machine}"
+    return NO_MANAGER if machine == UNREAD else f"{NO_MANAGER}@{machine}"
+
+
+def lock_record(home: Home) -> LockRecord | None:
+    """Return the hub's record, or None when there is none; raises OSError when it cannot be read."""
+    try:
+        lines = os.fsdecode(home.disk.read(home.lock_manager)).split("\n")
+    except FileNotFoundError:
+        return None
+    return LockRecord(lines[0], lines[1] if len(lines) > 1 else "")
+
+
+def appends_here(home: Home, *, daemon: bool = False) -> str | None:
+    """Return the lock manager under which this process may append to an inbox itself, or None when it may not.
+
+    Contract, Sending: line 1 names the identity of this box's own mount, never bare `none`; a process that is not the
+    daemon appends on Linux only. A record that cannot be read matches nothing.
+    """
+    if not daemon and sys.platform != "linux":
+        return None
+    try:
+        record = lock_record(home)
+    except OSError:
+        return None
+    own = lock_identity(home)
+    return own if record is not None and record.manager == own != NO_MANAGER else None
+
+
+class Recorded(NamedTuple):
+    """What came of a hub's look at the record when it started; also the answer of a guest, which only looks."""
+
+    manager: str
+    """The identity of this box's own mount."""
+    fault: str
+    """One sentence for the log and the screen when mail cannot be filed here as things stand; else ""."""
+
+
+def record_lock_manager(home: Home, *, named_hub: bool) -> Recorded:
+    """Write this hub's lock manager into `inbox-lock-manager` where the rule lets it; the engine calls it at its start.
+
+    `named_hub`: there is no topology, or it names this box its hub. A daemon whose comm folder is on its own disk is a
+    hub as well. Every other one is a guest and writes nothing (contract, Sending). The inbox folder exists.
+    """
+    own = lock_identity(home)
+    if not (named_hub or is_on_own_disk(home)):
+        return Recorded(own, "")
+    if own == NO_MANAGER:
+        return Recorded(own, no_machine_id(home))
+    try:
+        return Recorded(own, _settle_record(home, own))
+    except OSError as error:
+        return Recorded(own, f"the inbox lock record at {home.lock_manager} could not be written: {error.strerror}")
+
+
+def is_on_own_disk(home: Home) -> bool:
+    """Tell whether the comm home lies on this machine's own disk; what cannot be told does not."""
+    if lock_identity(home).startswith("local "):
+        return True
+    return home.disk.is_on_local_mount(home.path)
+
+
+def no_machine_id(home: Home) -> str:
+    """Return why a hub without a machine id files nothing."""
+    return (
+        f"this hub has no machine id, so it cannot own the inbox lock record at {home.lock_manager}: "
+        "give this machine a machine id (/etc/machine-id on Linux), then restart the daemon"
+    )
+
+
+def another_manager(home: Home, record: LockRecord, own: str) -> str:
+    """Return why a hub files nothing under a record that another machine wrote."""
+    writer = f"machine {record.writer}" if record.writer else "an unknown machine"
+    return (
+        f"the inbox lock record names {record.manager}, written by {writer}, a different lock manager from this "
+        f"hub's {own}: stop every daemon on this comm folder, delete {home.lock_manager}, then start the hub"
+    )
+
+
+def _settle_record(home: Home, own: str) -> str:
+    """Create, leave or replace the hub's record; return the fault of one that has to be left to a person."""
+    for _ in range(2):  # a second look when another daemon made the record between look and link
+        record = lock_record(home)
+        if record is None:
+            if _write_record(home, own, replace=False):
+                return ""
+        elif record.manager == own:
+            return ""
+        elif record.writer == home.procs.machine_id():
+            _write_record(home, own, replace=True)  # this hub's own, from before a remount
+            return ""
+        else:
+            return another_manager(home, record, own)
+    return f"the inbox lock record at {home.lock_manager} comes and goes; restart this daemon"
+
+
+def _write_record(home: Home, own: str, *, replace: bool) -> bool:
+    """Put the record in its place, flushed; False when `replace` was not asked for and another one was first."""
+    disk, machine = home.disk, home.procs.machine_id()
+    draft = f"{home.path}/.inbox-lock-manager.{machine}.{home.procs.pid()}.{home.procs.serial()}"
+    descriptor = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        try:
+            disk.write(descriptor, os.fsencode(f"{own}\n{machine}\n"))
+            disk.flush(descriptor)
+        finally:
+            disk.close(descriptor)
+        if replace:
+            disk.rename(draft, home.lock_manager)
+            return True
+        disk.link(draft, home.lock_manager)
+    except FileExistsError:
+        disk.unlink(draft)
+        return False
+    except OSError:
+        disk.unlink(draft)
+        raise
+    disk.unlink(draft)
+    return True
+
+
+def _locks_at_server(mount: Mount) -> bool:
+    return "local_lock=none" in mount.options and any(option.startswith("vers=4") for option in mount.options)
 
 
 def _holds(point: str, path: str) -> bool:
