@@ -35,7 +35,7 @@ def offset(cursor: bytes, inbox: bytes) -> Offset:
     if not words:
         return Offset(0, stepped_back=False)
     said, _, hashed = words.partition(b" ")
-    if not said.isdigit():
+    if is_moment(cursor):
         return Offset(_lines_up_to(said, inbox), stepped_back=False)
     digits = said.lstrip(b"0")
     count = int(digits or b"0") if len(digits) <= _COUNT_DIGITS else -1
@@ -47,6 +47,12 @@ def offset(cursor: bytes, inbox: bytes) -> Offset:
     if count == total + 1 and hashed:
         return Offset(total, stepped_back=True)
     return Offset(0, stepped_back=False)  # past the end: this inbox is another one
+
+
+def is_moment(cursor: bytes) -> bool:
+    """Tell whether a cursor is of the old form, a timestamp, to which every line of the inbox has to be compared."""
+    words = cursor.replace(b"\0", b"").rstrip(b"\n")
+    return bool(words) and not words.partition(b" ")[0].isdigit()
 
 
 def text(count: int, line: bytes) -> str:

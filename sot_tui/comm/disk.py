@@ -99,6 +99,14 @@ class Disk:
         else:
             os.fdatasync(descriptor)
 
+    def flush_folder(self, path: str) -> None:
+        """Flush a folder, so that the name of a file that was made in it is kept."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
     def truncate(self, descriptor: int, length: int) -> None:
         """Cut the file to `length` bytes."""
         os.ftruncate(descriptor, length)
