@@ -1,0 +1,460 @@
+"""The fleet: one frozen value of everything the registry, the inboxes and the registry lock say, and what follows.
+
+`derive`, `needs_you` and `explain` are the only answers to "what state is it in, does it need me, and why": nav,
+header, jump key, detail and every `--json` call them. All of it is pure: the moment is an argument. Contract,
+registry.json: work state comes from an entry's facts, liveness from `last_seen` alone. Nothing here ever falls through
+to idle: an entry that says nothing is `no signal`, and a handle that is not live is `stale` whatever it last said.
+"""
+
+from __future__ import annotations
+
+import time
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sot_tui.comm import facts
+from sot_tui.comm.clock import age_text, seconds_of, stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LIVE_SECS = 600
+"""Seconds a `last_seen` stamp makes a handle live (contract, registry.json: COMM_LIVE_SECS)."""
+DOUBT_SECS = 300
+"""Seconds after which a `working` is doubted; a running turn's heartbeat stamps about once a minute."""
+WEDGED_SECS = 2.0
+"""Seconds past which a held registry lock is worth a person's glance (product, Locks)."""
+
+UNLISTED = "FAILED: the registry could not be read; nothing was listed"
+"""What an unreadable registry is answered with (contract, "Unreadable is never absent")."""
+BY_HAND = "fixed by hand: move {path} aside; the next comm command creates an empty one"
+"""The contract's way out of a registry that stays unreadable; nothing repairs it."""
+OTHER_BOX = "done, its box clears it"
+"""What a finished handle of another box says here (product, The nav)."""
+
+_TIMES = "%H:%M:%S"
+
+
+class State(Enum):
+    """What a line of the nav says; the value is the word shown."""
+
+    BLOCKED = "blocked"
+    """A dialog or a question waits on a person."""
+    DONE = "done"
+    """A turn that a user started has ended, and nobody has viewed it."""
+    WORKING = "working"
+    """A turn runs."""
+    WAITING = "waiting"
+    """The session waits on something that is no person."""
+    IDLE = "idle"
+    """The session said, or its facts say, that nothing is going on."""
+    SILENT = "no signal"
+    """The entry holds no evidence of any state."""
+    YOU = "you"
+    """The person's own handle: no session, no work state."""
+    STALE = "stale"
+    """No stamp within the ten minutes: whoever sends to it is refused."""
+
+
+_RECORDED = {state.value: state for state in (State.BLOCKED, State.DONE, State.WORKING, State.WAITING, State.IDLE)}
+_RANK = {
+    State.BLOCKED: 1,
+    State.WORKING: 2,
+    State.WAITING: 3,
+    State.DONE: 4,
+    State.IDLE: 5,
+    State.SILENT: 6,
+    State.YOU: 7,
+    State.STALE: 8,
+}
+
+
+class Agent(NamedTuple):
+    """One entry of the registry, as far as a person is shown it. Every text in it is foreign."""
+
+    handle: str
+    host: str = ""
+    """The declared host of the box it runs on; empty when the entry names none."""
+    workspace_id: str = ""
+    """The row that holds it; empty outside any row."""
+    repo: str = ""
+    root: str = ""
+    status: str = ""
+    """The lifecycle word, `idle` or `spawning`."""
+    state: State | None = None
+    """The recorded work state, else what the facts derive to; None when the entry holds neither."""
+    summary: str = ""
+    fact: str = ""
+    """Which fact made the state: `dialog`, `question`, `floor`, `waiting`, `done`, or empty."""
+    by: str = ""
+    """Who started the running turn, `user` or `machine`; empty when none runs."""
+    done: bool = False
+    """Whether the fact `done` is set, whatever the state says."""
+    joined: str = ""
+    last_seen: str = ""
+    status_at: str = ""
+    malformed: bool = False
+    """The registry holds something under this handle that is no object."""
+
+
+class MailCount(Enum):
+    """How far a count of unread mail can be trusted."""
+
+    UNKNOWN = "not counted yet"
+    COUNTED = "counted"
+    BUSY = "the inbox is being written"
+    FAULT = "could not be counted"
+
+
+class Mail(NamedTuple):
+    """What one inbox holds for its handle."""
+
+    trust: MailCount = MailCount.UNKNOWN
+    unread: int = 0
+    """Lines past the cursor that are addressed to the handle by someone else; the last good number when not COUNTED."""
+    oldest: str = ""
+    """The stamp of the oldest unread line, as its sender wrote it; empty when none or unknown."""
+    words: str = ""
+    """Why it could not be counted; empty otherwise."""
+
+
+class Reading(Enum):
+    """What came of the last look at the registry."""
+
+    NOT_YET = "not read yet"
+    PRESENT = "read"
+    UNREADABLE = "unreadable"
+
+
+class RegistryState(NamedTuple):
+    """How the registry itself is."""
+
+    reading: Reading = Reading.NOT_YET
+    read_at: float | None = None
+    """When it was last read well; the agents of the fleet are of that moment."""
+    missing: bool = False
+    why: str = ""
+    """What was wrong with it; empty while it is read."""
+    version: object = None
+    """The protocol_version it names; None when it names none."""
+
+
+class LockPhase(Enum):
+    """What stands at the registry lock's path."""
+
+    UNKNOWN = "not looked at yet"
+    FREE = "free"
+    HELD = "held"
+    """A record that names a holder."""
+    OLDER_VERSION = "held by an older version"
+    UNPARSABLE = "a record that names no holder"
+    UNREADABLE = "could not be read"
+
+
+class LockState(NamedTuple):
+    """The registry lock as the last look found it; a look takes nothing and writes nothing."""
+
+    phase: LockPhase = LockPhase.UNKNOWN
+    record: str = ""
+    """The record as it stands in the file, one line."""
+    holder: str = ""
+    """`<host> pid <pid> start <tick>`; empty when no record names one."""
+    age_s: float = 0.0
+    """Seconds it had been held at `looked_at`, by its file or by our own looks, whichever says more."""
+    dead: bool = False
+    """Whether this box proves the holder dead: the only lock that Recover is offered for."""
+    verdict: str = ""
+    """The proof in words."""
+    recovery: str = ""
+    """The next step, word for word as the FAILED line gives it; empty when the lock is free."""
+    looks: int = 0
+    """In how many looks, one after the other, this very record was found."""
+    first_mono: float = 0.0
+    """The monotonic moment of the first of them."""
+    looked_at: float = 0.0
+
+    def held_s(self, now: float) -> float:
+        """Return for how many seconds it is held at `now`."""
+        return max(self.age_s, self.age_s + now - self.looked_at)
+
+    @property
+    def wedged(self) -> bool:
+        """Tell whether it is held past two seconds, seen by two looks: one alone may meet a write of a moment."""
+        return self.phase not in {LockPhase.UNKNOWN, LockPhase.FREE} and self.looks > 1 and self.age_s >= WEDGED_SECS
+
+
+class Fault(NamedTuple):
+    """A duty of the engine that does not do its work now."""
+
+    duty: str
+    sentence: str
+    since: float
+
+
+class Fleet(NamedTuple):
+    """Everything the screens show, at one revision. Nobody changes one: `engine.fold` makes the next."""
+
+    home: str = ""
+    """Path of the comm home."""
+    host: str = ""
+    """The declared host of this box."""
+    operator: str = ""
+    """The person's own handle; empty when they have none."""
+    revision: int = 0
+    agents: Mapping[str, Agent] = MappingProxyType({})
+    """Every entry of the last registry that was read well, in the order of their handles."""
+    mail: Mapping[str, Mail] = MappingProxyType({})
+    registry: RegistryState = RegistryState()
+    lock: LockState = LockState()
+    faults: tuple[Fault, ...] = ()
+    live_secs: int = LIVE_SECS
+
+    def mail_of(self, handle: str) -> Mail:
+        """Return what is known of a handle's mail."""
+        return self.mail.get(handle, _NO_MAIL)
+
+
+_NO_MAIL = Mail()
+
+
+class Shown(NamedTuple):
+    """What one line of the nav says."""
+
+    state: State
+    word: str
+    summary: str
+    since: float | None
+    """The moment its age counts from; None when the entry names none."""
+    doubtful: bool = False
+    """Shown dimmed: what was said is old."""
+
+
+class Why(Enum):
+    """What makes a line, or the fleet, need a person."""
+
+    BLOCKED = "it waits on a person"
+    DONE = "it is done and nobody has viewed it"
+    MAIL = "there is mail for you"
+    DEAF = "it is stale and has unread mail"
+    WEDGED = "the registry lock is held"
+
+
+class Need(NamedTuple):
+    """One thing that needs the person."""
+
+    handle: str
+    """Empty for the registry lock."""
+    why: Why
+    since: float | None
+
+
+class Counts(NamedTuple):
+    """The numbers of the header."""
+
+    needs: int
+    by_state: Mapping[State, int]
+    mail: int
+    """Unread mail of the operator."""
+
+
+class Reason(NamedTuple):
+    """One line of the detail: a label, and what is known under it."""
+
+    label: str
+    text: str
+
+
+def agent(handle: str, entry: object) -> Agent:
+    """Return the agent that a registry entry describes; what has the wrong type in it counts as not said."""
+    if not isinstance(entry, dict):
+        return Agent(handle, malformed=True)
+    recorded = _RECORDED.get(_text(entry, "state"))
+    told = [name for name in facts.FACTS if name != "note" and entry.get(name) is not None and entry[name] is not False]
+    summary = _text(entry, "summary")
+    if recorded is None and told:
+        derived = facts.derive(entry)
+        recorded, summary = _RECORDED[derived.state], derived.summary
+    return Agent(
+        handle,
+        host=_text(entry, "host"),
+        workspace_id=_text(entry, "workspace_id"),
+        repo=_text(entry, "repo"),
+        root=_text(entry, "root"),
+        status=_text(entry, "status"),
+        state=recorded,
+        summary=summary,
+        fact=_fact(recorded, told),
+        by=_text(entry, "floor"),
+        done="done" in told,
+        joined=_text(entry, "joined"),
+        last_seen=_text(entry, "last_seen"),
+        status_at=_text(entry, "status_at"),
+    )
+
+
+def _text(entry: dict[str, Any], key: str) -> str:
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _fact(state: State | None, told: list[str]) -> str:
+    made_by = {
+        State.BLOCKED: ("dialog", "question"),
+        State.WORKING: ("floor",),
+        State.WAITING: ("waiting",),
+        State.DONE: ("done",),
+    }
+    return next((name for name in made_by.get(state, ()) if name in told), "") if state else ""
+
+
+def is_live(fleet: Fleet, one: Agent, now: float) -> bool:
+    """Tell whether a handle is live at `now`, by the contract's one rule."""
+    return seconds_of(one.last_seen) is not None and one.last_seen > stamp(now - fleet.live_secs)
+
+
+def derive(fleet: Fleet, one: Agent, now: float) -> Shown:
+    """Return what the line of an agent says at `now`."""
+    if one.handle == fleet.operator:
+        return _your_line(fleet, one)
+    if one.malformed:
+        return Shown(State.SILENT, State.SILENT.value, "its registry entry is no object", None, doubtful=True)
+    if not is_live(fleet, one, now):
+        return _stale(one, now)
+    since = seconds_of(one.status_at)
+    if one.state is None:
+        said = "spawning" if one.status == "spawning" else "no hook has spoken since it joined"
+        return Shown(State.SILENT, State.SILENT.value, said, seconds_of(one.joined), doubtful=True)
+    if one.state is State.WORKING and (since is None or now - since >= DOUBT_SECS):
+        return Shown(one.state, "working?", one.summary, since, doubtful=True)
+    if one.state is State.DONE and one.host != fleet.host:
+        said = f"{OTHER_BOX} · {one.summary}" if one.summary else OTHER_BOX
+        return Shown(one.state, one.state.value, said, since, doubtful=True)
+    return Shown(one.state, one.state.value, one.summary, since)
+
+
+def _your_line(fleet: Fleet, one: Agent) -> Shown:
+    mail = fleet.mail_of(one.handle)
+    if mail.unread:
+        said = f"{mail.unread} message{'s' if mail.unread > 1 else ''} for you"
+        return Shown(State.YOU, State.YOU.value, said, seconds_of(mail.oldest))
+    return Shown(State.YOU, State.YOU.value, "no new mail", None, doubtful=True)
+
+
+def _stale(one: Agent, now: float) -> Shown:
+    seen = seconds_of(one.last_seen)
+    words = [f"last seen {age_text(now - seen)} ago" if seen is not None else "never seen"]
+    if one.state not in {None, State.IDLE}:
+        words.append(f"was {_state_word(one)}{': ' + one.summary if one.summary else ''}")
+    return Shown(State.STALE, State.STALE.value, " · ".join(words), seen, doubtful=True)
+
+
+def _state_word(one: Agent) -> str:
+    return one.state.value if one.state else State.SILENT.value
+
+
+def need(fleet: Fleet, one: Agent, now: float) -> Need | None:
+    """Return what makes one agent need the person at `now`, or None."""
+    mail = fleet.mail_of(one.handle)
+    if one.handle == fleet.operator:
+        return Need(one.handle, Why.MAIL, seconds_of(mail.oldest)) if mail.unread else None
+    if one.state is State.BLOCKED:
+        return Need(one.handle, Why.BLOCKED, seconds_of(one.status_at))
+    if one.state is State.DONE and one.done and one.host == fleet.host:
+        return Need(one.handle, Why.DONE, seconds_of(one.status_at))
+    if mail.unread and not is_live(fleet, one, now):
+        return Need(one.handle, Why.DEAF, seconds_of(one.last_seen))
+    return None
+
+
+def needs_you(fleet: Fleet, now: float) -> tuple[Need, ...]:
+    """Return everything that needs the person at `now`, the registry lock first, then the oldest first."""
+    found = [wanted for one in fleet.agents.values() if (wanted := need(fleet, one, now))]
+    found.sort(key=_oldest_first)
+    if fleet.lock.wedged:
+        found.insert(0, Need("", Why.WEDGED, now - fleet.lock.held_s(now)))
+    return tuple(found)
+
+
+def _oldest_first(wanted: Need) -> tuple[float, str]:
+    # An age that is not known may be any age, so it is not put behind the known ones.
+    return (wanted.since if wanted.since is not None else 0.0, wanted.handle)
+
+
+def order(fleet: Fleet, now: float) -> tuple[str, ...]:
+    """Return the handles in the nav's order: what needs the person, oldest first, then by state and by name."""
+    needed = [wanted.handle for wanted in needs_you(fleet, now) if wanted.handle]
+    rest = sorted(
+        (one for handle, one in fleet.agents.items() if handle not in set(needed)),
+        key=lambda one: (_RANK[derive(fleet, one, now).state], one.handle.lower(), one.handle),
+    )
+    return (*needed, *(one.handle for one in rest))
+
+
+def counts(fleet: Fleet, now: float) -> Counts:
+    """Return the numbers of the header at `now`."""
+    by_state = dict.fromkeys(State, 0)
+    for one in fleet.agents.values():
+        by_state[derive(fleet, one, now).state] += 1
+    return Counts(len(needs_you(fleet, now)), MappingProxyType(by_state), fleet.mail_of(fleet.operator).unread)
+
+
+def explain(fleet: Fleet, one: Agent, now: float) -> tuple[Reason, ...]:
+    """Return why a line says what it says: which fact, from where, since when, and what else is known."""
+    reasons = [Reason("why", _why(fleet, one, now))]
+    wanted = need(fleet, one, now)
+    if wanted is not None:
+        reasons.append(Reason("needs you", wanted.why.value))
+    reasons.append(Reason("live", _live(fleet, one, now)))
+    reasons.append(Reason("mail", _mail(fleet.mail_of(one.handle))))
+    reasons.append(Reason("row", one.workspace_id or "none: a session outside any row"))
+    reasons.append(Reason("root", one.root or "not said"))
+    return tuple(reasons)
+
+
+def _why(fleet: Fleet, one: Agent, now: float) -> str:
+    if one.malformed:
+        return "the registry holds something under this handle that is no object"
+    if one.handle == fleet.operator:
+        return "this is you: a handle without a session"
+    if one.state is None:
+        return "no signal: its hooks are not installed, or no turn has run since it joined"
+    said = {
+        "dialog": "its agent shows a dialog",
+        "question": "it asked a question",
+        "floor": "a person started this turn" if one.by == facts.USER else "a machine started this turn",
+        "waiting": "it said what it waits for",
+        "done": "its turn ended with nothing pending",
+    }.get(one.fact, f"its entry says {one.state.value}")
+    at = seconds_of(one.status_at)
+    when = f"{age_text(now - at)} ago (registry, {_clock(at)})" if at is not None else "at a time it does not name"
+    if not is_live(fleet, one, now):
+        return f"it was not seen for ten minutes or more; before that: {said}"
+    tail = ""
+    if one.state is State.WORKING and (at is None or now - at >= DOUBT_SECS):
+        tail = "; no heartbeat since, so it may have stopped"
+    if one.state is State.DONE and one.host != fleet.host:
+        tail = f"; {OTHER_BOX}"
+    return f"{said}, {when}{tail}"
+
+
+def _clock(at: float) -> str:
+    return time.strftime(_TIMES, time.localtime(at))
+
+
+def _live(fleet: Fleet, one: Agent, now: float) -> str:
+    seen = seconds_of(one.last_seen)
+    if seen is None:
+        return "no: it has no last_seen stamp, so a send to it fails"
+    ago = f"{age_text(now - seen)} ago"
+    if is_live(fleet, one, now):
+        return f"yes, seen {ago}"
+    return f"no: last seen {ago}, so a send to it fails"
+
+
+def _mail(mail: Mail) -> str:
+    if mail.trust is MailCount.COUNTED:
+        return f"{mail.unread} unread" if mail.unread else "nothing unread"
+    if mail.trust is MailCount.FAULT:
+        return f"could not be counted: {mail.words}"
+    return str(mail.trust.value)

@@ -1,0 +1,242 @@
+"""What state, does it need me, and why: the one answer, as tables."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import pytest
+
+from sot_tui.comm.clock import stamp
+from sot_tui.comm.fleet import (
+    Agent,
+    Counts,
+    Fleet,
+    LockPhase,
+    LockState,
+    Mail,
+    MailCount,
+    Need,
+    State,
+    Why,
+    agent,
+    counts,
+    derive,
+    explain,
+    is_live,
+    need,
+    needs_you,
+    order,
+)
+
+NOW = 1_780_000_000.0
+
+
+def entry(seen: float = 8, at: float | None = 8, host: str = "box", **said: object) -> dict[str, object]:
+    told: dict[str, object] = {"host": host, "last_seen": stamp(NOW - seen), "joined": stamp(NOW - 9000)}
+    if at is not None:
+        told["status_at"] = stamp(NOW - at)
+    return told | said
+
+
+def fleet_of(entries: dict[str, object], mail: dict[str, int] | None = None, **changes: object) -> Fleet:
+    agents = {handle: agent(handle, said) for handle, said in entries.items()}
+    counted = {
+        handle: Mail(MailCount.COUNTED, number, stamp(NOW - 60) if number else "")
+        for handle, number in (mail or {}).items()
+    }
+    plain = Fleet(host="box", operator="me", agents=MappingProxyType(agents), mail=MappingProxyType(counted))
+    return plain._replace(**changes)  # type: ignore[arg-type]  # a test names fields
+
+
+BLOCKED = entry(state="blocked", summary="Allow Bash?", dialog="Allow Bash?")
+DONE = entry(state="done", summary="built", done=True)
+WORKING = entry(state="working", summary="n", floor="user")
+WAITING = entry(state="waiting", summary="for CI", waiting="for CI")
+IDLE = entry(state="idle", summary="")
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "word", "summary", "doubtful"),
+    [
+        pytest.param(BLOCKED, State.BLOCKED, "blocked", "Allow Bash?", False, id="blocked"),
+        pytest.param(DONE, State.DONE, "done", "built", False, id="done"),
+        pytest.param(WORKING, State.WORKING, "working", "n", False, id="working"),
+        pytest.param(WAITING, State.WAITING, "waiting", "for CI", False, id="waiting"),
+        pytest.param(IDLE, State.IDLE, "idle", "", False, id="idle"),
+        pytest.param(WORKING | {"status_at": stamp(NOW - 300)}, State.WORKING, "working?", "n", True, id="old-working"),
+        pytest.param(WORKING | {"status_at": stamp(NOW - 299)}, State.WORKING, "working", "n", False, id="almost-old"),
+        pytest.param(WORKING | {"status_at": "x"}, State.WORKING, "working?", "n", True, id="working-without-a-stamp"),
+        pytest.param(
+            DONE | {"host": "far"}, State.DONE, "done", "done, its box clears it · built", True, id="done-elsewhere"
+        ),
+        pytest.param(
+            entry(at=None), State.SILENT, "no signal", "no hook has spoken since it joined", True, id="no-evidence"
+        ),
+        pytest.param(
+            entry(at=None, status="spawning"), State.SILENT, "no signal", "spawning", True, id="spawning"
+        ),
+        pytest.param(
+            entry(state="x"), State.SILENT, "no signal", "no hook has spoken since it joined", True, id="unknown-word"
+        ),
+        pytest.param(entry(state=7, floor=[]), State.WORKING, "working", "", False, id="facts-alone-still-tell"),
+        pytest.param([1], State.SILENT, "no signal", "its registry entry is no object", True, id="no-object"),
+        pytest.param(
+            WORKING | {"last_seen": stamp(NOW - 600)}, State.STALE, "stale", "last seen 10m ago · was working: n", True,
+            id="stale-at-the-edge",
+        ),
+        pytest.param(WORKING | {"last_seen": stamp(NOW - 599)}, State.WORKING, "working", "n", False, id="live-edge"),
+        pytest.param(IDLE | {"last_seen": 5}, State.STALE, "stale", "never seen", True, id="no-stamp"),
+        pytest.param(IDLE | {"last_seen": "now"}, State.STALE, "stale", "never seen", True, id="stamp-of-no-shape"),
+    ],
+)  # fmt: skip
+def test_line_when_derived_then_says_what_the_entry_says(
+    said: object, state: State, word: str, summary: str, doubtful: bool
+) -> None:
+    fleet = fleet_of({"a": said})
+    shown = derive(fleet, fleet.agents["a"], NOW)
+    assert (shown.state, shown.word, shown.summary, shown.doubtful) == (state, word, summary, doubtful)
+
+
+def test_line_of_the_operator_when_derived_then_says_you_and_the_mail() -> None:
+    fleet = fleet_of({"me": entry(at=None)}, {"me": 2})
+    shown = derive(fleet, fleet.agents["me"], NOW)
+    assert (shown.state, shown.summary, shown.since) == (State.YOU, "2 messages for you", NOW - 60)
+    assert derive(fleet_of({"me": entry()}), fleet.agents["me"], NOW).summary == "no new mail"
+
+
+@pytest.mark.parametrize(
+    ("said", "unread", "why"),
+    [
+        pytest.param(BLOCKED, 0, Why.BLOCKED, id="blocked"),
+        pytest.param(BLOCKED | {"last_seen": stamp(NOW - 9999)}, 0, Why.BLOCKED, id="blocked-and-stale-still-waits"),
+        pytest.param(DONE, 0, Why.DONE, id="done-not-viewed"),
+        pytest.param(DONE | {"host": "far"}, 0, None, id="done-of-another-box"),
+        pytest.param(entry(state="done", summary=""), 0, None, id="done-already-cleared-of-its-fact"),
+        pytest.param(WORKING | {"done": True}, 0, None, id="works-again"),
+        pytest.param(WORKING, 5, None, id="live-with-mail"),
+        pytest.param(IDLE | {"last_seen": stamp(NOW - 601)}, 1, Why.DEAF, id="stale-with-mail"),
+        pytest.param(IDLE | {"last_seen": stamp(NOW - 601)}, 0, None, id="stale-without-mail"),
+        pytest.param(WAITING, 0, None, id="waiting"),
+        pytest.param([], 0, None, id="no-object-and-no-mail"),
+    ],
+)
+def test_need_when_asked_then_is_the_one_predicate(said: object, unread: int, why: Why | None) -> None:
+    fleet = fleet_of({"a": said}, {"a": unread})
+    found = need(fleet, fleet.agents["a"], NOW)
+    assert (found.why if found else None) is why
+
+
+def test_need_of_the_operator_when_mail_is_there_then_is_mail() -> None:
+    fleet = fleet_of({"me": entry(at=None)}, {"me": 1})
+    assert need(fleet, fleet.agents["me"], NOW) == Need("me", Why.MAIL, NOW - 60)
+
+
+def test_needs_when_listed_then_the_lock_comes_first_and_then_the_oldest() -> None:
+    lock = LockState(LockPhase.HELD, age_s=4, looks=2, looked_at=NOW)
+    entries: dict[str, object] = {
+        "new": BLOCKED | {"status_at": stamp(NOW - 5)},
+        "old": DONE | {"status_at": stamp(NOW - 500)},
+        "ageless": BLOCKED | {"status_at": None},
+        "fine": WORKING,
+    }
+    fleet = fleet_of(entries, lock=lock)
+    assert [(wanted.handle, wanted.why) for wanted in needs_you(fleet, NOW)] == [
+        ("", Why.WEDGED),
+        ("ageless", Why.BLOCKED),
+        ("old", Why.DONE),
+        ("new", Why.BLOCKED),
+    ]
+
+
+def test_order_when_nothing_is_needed_then_goes_by_state_and_name() -> None:
+    entries: dict[str, object] = {
+        "z-idle": IDLE, "me": entry(at=None), "stale": IDLE | {"last_seen": ""}, "b-works": WORKING, "A-works": WORKING,
+        "waits": WAITING, "silent": entry(at=None), "blocked": BLOCKED, "far": DONE | {"host": "far"},
+    }  # fmt: skip
+    fleet = fleet_of(entries)
+    assert order(fleet, NOW) == (
+        "blocked", "A-works", "b-works", "waits", "far", "z-idle", "silent", "me", "stale",
+    )  # fmt: skip
+
+
+def test_counts_when_taken_then_name_every_state_and_the_operators_mail() -> None:
+    fleet = fleet_of({"a": BLOCKED, "b": WORKING, "c": WORKING, "me": entry()}, {"me": 3})
+    found = counts(fleet, NOW)
+    assert isinstance(found, Counts)
+    assert (found.needs, found.mail, found.by_state[State.WORKING], found.by_state[State.IDLE]) == (2, 3, 2, 0)
+    assert set(found.by_state) == set(State)
+
+
+@pytest.mark.parametrize(
+    ("lock", "wedged"),
+    [
+        pytest.param(LockState(LockPhase.HELD, age_s=2.0, looks=2), True, id="two-seconds-seen-twice"),
+        pytest.param(LockState(LockPhase.HELD, age_s=1.9, looks=9), False, id="not-yet"),
+        pytest.param(LockState(LockPhase.HELD, age_s=3600, looks=1), False, id="old-by-its-file-but-seen-once"),
+        pytest.param(LockState(LockPhase.FREE, age_s=9, looks=9), False, id="free"),
+        pytest.param(LockState(LockPhase.OLDER_VERSION, age_s=9, looks=2), True, id="older-version"),
+        pytest.param(LockState(LockPhase.UNPARSABLE, age_s=9, looks=2), True, id="unparsable"),
+        pytest.param(LockState(LockPhase.UNREADABLE, age_s=9, looks=2), True, id="unreadable"),
+        pytest.param(LockState(), False, id="not-looked-at"),
+    ],
+)
+def test_lock_when_held_past_two_seconds_then_is_wedged(lock: LockState, wedged: bool) -> None:
+    assert lock.wedged is wedged
+
+
+def test_explanation_when_asked_then_says_which_fact_and_since_when() -> None:
+    fleet = fleet_of({"a": BLOCKED, "far": DONE | {"host": "far"}}, {"a": 2})
+    told = dict(explain(fleet, fleet.agents["a"], NOW))
+    assert told["why"].startswith("its agent shows a dialog, 8s ago (registry, ")
+    assert told["needs you"] == "it waits on a person"
+    assert told["live"] == "yes, seen 8s ago"
+    assert told["mail"] == "2 unread"
+    assert dict(explain(fleet, fleet.agents["far"], NOW))["why"].endswith("; done, its box clears it")
+    assert "needs you" not in dict(explain(fleet, fleet.agents["far"], NOW))
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (WORKING | {"floor": "machine"}, "a machine started this turn, 8s ago"),
+        (WORKING | {"status_at": stamp(NOW - 840)}, "no heartbeat since, so it may have stopped"),
+        (entry(at=None), "no signal: its hooks are not installed, or no turn has run since it joined"),
+        (IDLE, "its entry says idle, 8s ago"),
+        (IDLE | {"status_at": 3}, "its entry says idle, at a time it does not name"),
+        (
+            WORKING | {"last_seen": ""},
+            "it was not seen for ten minutes or more; before that: a person started this turn",
+        ),
+        (["x"], "the registry holds something under this handle that is no object"),
+    ],
+)
+def test_why_when_told_then_names_the_evidence(said: object, words: str) -> None:
+    fleet = fleet_of({"a": said})
+    assert words in dict(explain(fleet, fleet.agents["a"], NOW))["why"]
+
+
+def test_entry_when_its_fields_have_wrong_types_then_they_count_as_not_said() -> None:
+    odd: dict[str, object] = {
+        "host": 1,
+        "repo": None,
+        "root": [],
+        "state": {},
+        "summary": 2.5,
+        "joined": True,
+        "last_seen": {},
+        "note": 3,
+    }
+    assert agent("a", odd) == Agent("a")
+
+
+def test_liveness_when_the_bound_is_another_then_follows_it() -> None:
+    fleet = fleet_of({"a": IDLE | {"last_seen": stamp(NOW - 60)}}, live_secs=30)
+    assert not is_live(fleet, fleet.agents["a"], NOW)
+    assert is_live(fleet._replace(live_secs=61), fleet.agents["a"], NOW)
+
+
+def test_mail_that_could_not_be_counted_when_explained_then_is_not_zero() -> None:
+    fleet = fleet_of({"a": IDLE})._replace(
+        mail=MappingProxyType({"a": Mail(MailCount.FAULT, words="Permission denied")})
+    )
+    assert dict(explain(fleet, fleet.agents["a"], NOW))["mail"] == "could not be counted: Permission denied"
