@@ -1,0 +1,80 @@
+"""Named, private threads for work that blocks: locks, flushes, reads.
+
+The event loop touches no disk. Python's own executors are small, shared, and waited for at exit however long a lock
+takes; these are one thread each, named for what they do, so that a wait for one lock holds up nothing else. Work in a
+thread cannot be cancelled: who awaits it may go, the work goes on to its own deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+class Executor:
+    """One thread with a queue: what is handed to it is done one at a time, in order."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        # A daemon thread: a wait for a held lock does not keep a closed dashboard from ending.
+        self._thread = threading.Thread(target=self._run, name=f"sot-{name}", daemon=True)
+        self._thread.start()
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Return what `function` returns, or raise what it raises, once the thread has come to it."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+
+        def work() -> None:
+            try:
+                value = function()
+            except BaseException as fault:  # noqa: BLE001  (it is raised where the work was asked for)
+                _post(loop, _fail, answer, fault)
+            else:
+                _post(loop, _give, answer, value)
+
+        self._work.put(work)
+        return await answer
+
+    async def close(self, within: float) -> bool:
+        """Let what was handed over be done, for at most `within` seconds; tell whether it was."""
+        try:
+            await asyncio.wait_for(self.run(_nothing), within)
+        except TimeoutError:
+            return False
+        finally:
+            self._work.put(None)
+        return True
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+
+def _nothing() -> None:
+    """Do nothing: when the thread has come to it, all that was handed over before is done."""
+
+
+def _give(answer: asyncio.Future[T], value: T) -> None:
+    if not answer.done():
+        answer.set_result(value)
+
+
+def _fail(answer: asyncio.Future[T], fault: BaseException) -> None:
+    if not answer.done():
+        answer.set_exception(fault)
+
+
+def _post(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: object) -> None:
+    try:
+        loop.call_soon_threadsafe(function, *args)
+    except RuntimeError:
+        return  # the loop has ended, and with it whoever asked

@@ -1,0 +1,152 @@
+"""Events, and the one function that makes the next fleet of them.
+
+Duties look at the world and say what they saw; `fold` is pure, and nobody else changes a fleet. The revision counts
+what a person could see: an event that changes nothing visible keeps it, and then nobody is told. A registry that cannot
+be read never empties the fleet: the last good agents stay, with the moment they are of (contract, "Unreadable is never
+absent").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+from sot_tui.comm.fleet import Agent, Fault, Fleet, LockPhase, LockState, Mail, MailCount, Reading, RegistryState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryRead:
+    """The registry was read whole and parsed."""
+
+    agents: Mapping[str, Agent]
+    version: object
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryUnread:
+    """The registry gave no good read."""
+
+    missing: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class MailCounted:
+    """The inboxes of these handles were looked at; a handle that is not named has not changed."""
+
+    mail: Mapping[str, Mail]
+
+
+@dataclass(frozen=True, slots=True)
+class LockLooked:
+    """The registry lock was looked at; `seen.looks` and `seen.first_mono` are counted here."""
+
+    seen: LockState
+    mono: float
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStands:
+    """The person's handle is known; an empty one says that they have none."""
+
+    handle: str
+
+
+@dataclass(frozen=True, slots=True)
+class Faulted:
+    """A duty does not do its work now."""
+
+    duty: str
+    sentence: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A duty does its work again."""
+
+    duty: str
+
+
+Event: TypeAlias = RegistryRead | RegistryUnread | MailCounted | LockLooked | OperatorStands | Faulted | Mended
+
+
+def fold(fleet: Fleet, event: Event) -> Fleet:
+    """Return the fleet after an event; its revision is one higher when a person could see the difference."""
+    match event:
+        case RegistryRead():
+            after = _read(fleet, event)
+        case RegistryUnread(missing, why):
+            state = fleet.registry._replace(reading=Reading.UNREADABLE, missing=missing, why=why)
+            after = fleet._replace(registry=state)
+        case MailCounted(mail):
+            after = _counted(fleet, mail)
+        case LockLooked(seen, mono):
+            after = fleet._replace(lock=_looked(fleet.lock, seen, mono))
+        case OperatorStands(handle):
+            after = fleet._replace(operator=handle)
+        case Faulted(duty, sentence, at):
+            after = _faulted(fleet, duty, sentence, at)
+        case Mended(duty):
+            after = fleet._replace(faults=tuple(fault for fault in fleet.faults if fault.duty != duty))
+        case _:
+            assert_never(event)
+    return after._replace(revision=fleet.revision + 1) if _differs(fleet, after) else after
+
+
+def _read(fleet: Fleet, event: RegistryRead) -> Fleet:
+    state = RegistryState(Reading.PRESENT, event.at, version=event.version)
+    if event.agents == fleet.agents:
+        return fleet._replace(registry=state)
+    agents = MappingProxyType({handle: event.agents[handle] for handle in sorted(event.agents)})
+    mail = MappingProxyType({handle: mail for handle, mail in fleet.mail.items() if handle in agents})
+    return fleet._replace(agents=agents, mail=mail, registry=state)
+
+
+def _counted(fleet: Fleet, counted: Mapping[str, Mail]) -> Fleet:
+    mail = dict(fleet.mail)
+    for handle, now in counted.items():
+        if handle not in fleet.agents:
+            continue
+        was = fleet.mail_of(handle)
+        # What could not be counted is not 0: the last good number stays, and says that it is not of now.
+        mail[handle] = now if now.trust is MailCount.COUNTED else now._replace(unread=was.unread, oldest=was.oldest)
+    return fleet._replace(mail=MappingProxyType(mail))
+
+
+def _looked(was: LockState, seen: LockState, mono: float) -> LockState:
+    if seen.phase is LockPhase.FREE:
+        return seen
+    if (seen.phase, seen.record) != (was.phase, was.record):
+        return seen._replace(looks=1, first_mono=mono)
+    # A file's age is by the file server's clock; that we have seen it for so long is by our own.
+    age = max(seen.age_s, mono - was.first_mono)
+    return seen._replace(looks=was.looks + 1, first_mono=was.first_mono, age_s=age)
+
+
+def _faulted(fleet: Fleet, duty: str, sentence: str, at: float) -> Fleet:
+    was = next((fault for fault in fleet.faults if fault.duty == duty), None)
+    fault = Fault(duty, sentence, was.since if was else at)
+    return fleet._replace(faults=(*(other for other in fleet.faults if other.duty != duty), fault))
+
+
+def _differs(before: Fleet, after: Fleet) -> bool:
+    """Tell whether a person could see a difference; when something was last looked at is none."""
+    return _seen(before) != _seen(after)
+
+
+def _seen(fleet: Fleet) -> tuple[object, ...]:
+    lock = fleet.lock
+    return (
+        fleet.operator,
+        fleet.registry._replace(read_at=None),
+        (lock.phase, lock.record, lock.dead, lock.verdict, lock.recovery, lock.wedged),
+        fleet.faults,
+        fleet.agents,
+        fleet.mail,
+    )
