@@ -1,0 +1,75 @@
+"""What all screens of one dashboard share: the engine's client, the drafts, and the last thing that was said.
+
+The desk outlives a screen: a draft stays on it until its message is filed, and an outcome that arrives after its screen
+was closed is still told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sot_tui.engine.client import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sot_tui.comm.fleet import Fleet
+    from sot_tui.engine.client import Client
+
+SAID_FOR_SECS = 20.0
+"""Seconds that an outcome stays on the message line; long enough to be read after looking away once."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A message that is not filed yet."""
+
+    to: str
+    text: str = ""
+    about: str = ""
+    """What it answers, in one line; empty when it answers nothing."""
+    sending: bool = False
+    refused: str = ""
+    """The result line of the last try that failed."""
+
+
+@dataclass(slots=True)
+class Desk:
+    """The things that the screens share."""
+
+    client: Client
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    """By receiver; the empty key is the message whose receiver is still open."""
+    said: Outcome | None = None
+    said_at: float = 0.0
+    on_said: Callable[[], None] | None = None
+
+    @property
+    def fleet(self) -> Fleet:
+        """Return the newest fleet."""
+        return self.client.fleet
+
+    def now(self) -> float:
+        """Return the moment that ages are taken against."""
+        return self.client.now()
+
+    def say(self, outcome: Outcome) -> None:
+        """Tell an outcome on the message line of whatever screen is open."""
+        if outcome.sentence:
+            self.said, self.said_at = outcome, self.now()
+            if self.on_said is not None:
+                self.on_said()
+
+    def refuse(self, reason: str) -> None:
+        """Say why an action did nothing."""
+        self.say(Outcome(good=False, sentence=reason))
+
+    def standing(self) -> Outcome | None:
+        """Return what the message line says now: an outcome of a moment ago, else a fault of the engine."""
+        if self.said is not None and 0 <= self.now() - self.said_at < SAID_FOR_SECS:
+            return self.said
+        if self.fleet.faults:
+            fault = self.fleet.faults[-1]
+            return Outcome(good=False, sentence=f"{fault.duty}: {fault.sentence}")
+        return None

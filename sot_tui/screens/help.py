@@ -1,0 +1,75 @@
+"""The keys that work here, made of the table of actions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.containers import VerticalScroll
+from textual.content import Content
+
+from sot_tui.comm.fleet import State
+from sot_tui.screens import actions, show
+from sot_tui.screens.actions import Where, bindings
+from sot_tui.screens.place import Dialog
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from sot_tui.screens.desk import Desk
+
+_KEY_CELLS = 14
+_MEANING = {
+    State.BLOCKED: "it waits on you: a dialog or a question is open",
+    State.DONE: "its turn has ended and nobody has viewed it; a click clears that",
+    State.WORKING: "a turn runs; working? when nothing was heard for minutes",
+    State.WAITING: "it waits for something that is not you",
+    State.IDLE: "nothing is going on",
+    State.SILENT: "no hook has spoken: its state is not known",
+    State.YOU: "your own handle",
+    State.STALE: "not seen for ten minutes: a message to it is refused",
+}
+
+
+class HelpScreen(Dialog[None]):
+    """What can be done on the screen below."""
+
+    WHERE = Where.HELP
+    AUTO_FOCUS = "#help"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.HELP)]
+
+    def __init__(self, desk: Desk, below: Where) -> None:
+        super().__init__(desk)
+        self._below = below
+
+    def compose(self) -> ComposeResult:
+        """Lay out the keys, the keys of every list, and what the shapes mean."""
+        with VerticalScroll(id="help"):
+            yield show.Words(self._text(), id="help-text")
+
+    def on_mount(self) -> None:
+        """Say how it is closed."""
+        frame = self.query_one("#help", VerticalScroll)
+        frame.border_title = Content("help")
+        frame.border_subtitle = Content("esc closes")
+
+    def _text(self) -> Content:
+        lines = [Content.styled(f"Keys {self._below.value}", "b")]
+        lines += [_key_line(action) for action in actions.of(self._below)]
+        lines += [_key_line(action) for action in actions.of(Where.EVERYWHERE)]
+        lines += [Content(""), Content.styled("Keys in a list", "b")]
+        lines += [_key_line(action) for action in actions.of(Where.LINES)]
+        lines += [Content(""), Content.styled("Shapes", "b")]
+        for state, meaning in _MEANING.items():
+            sign = f"  {show.SHAPES[state]} {state.value}"
+            lines.append(Content.assemble((show.fit(sign, _KEY_CELLS + 2), f"$state-{show.PARTS[state]}"), meaning))
+        return Content("\n").join(lines)
+
+    def action_back(self) -> None:
+        """Close the help."""
+        self.dismiss()
+
+
+def _key_line(action: actions.Action) -> Content:
+    keys = " ".join(actions.spoken(key) for key in action.keys)
+    return Content.assemble(("  " + show.fit(keys, _KEY_CELLS), "b $accent"), action.help)

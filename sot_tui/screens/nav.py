@@ -1,0 +1,493 @@
+"""The nav, the first screen: one line per handle, and in one glance who needs the person.
+
+It shows what `comm.fleet` answers and decides nothing itself. A click on a line means that a person viewed it, so it
+clears `done`; moving by keys clears nothing. An unreadable registry shows the contract's sentence above the last good
+lines, dimmed and with their age, and is never shown as an empty fleet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual import on, work
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+
+from sot_tui.comm import fleet as rules
+from sot_tui.comm.clock import age_text, seconds_of
+from sot_tui.comm.fleet import BY_HAND, UNLISTED, Agent, LockPhase, MailCount, Reading, State
+from sot_tui.comm.home import PROTOCOL_VERSION
+from sot_tui.engine.client import ClearDone, Kind, OpenMail
+from sot_tui.screens import show
+from sot_tui.screens.actions import Where, bindings
+from sot_tui.screens.compose import ComposeScreen
+from sot_tui.screens.mail import MailScreen
+from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
+from sot_tui.screens.recover import RecoverDialog
+from sot_tui.screens.widgets.bars import KeyLine, MessageLine
+from sot_tui.screens.widgets.lines import Lines, Piece
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from sot_tui.comm.fleet import Fleet, Shown
+    from sot_tui.engine.client import Letter
+    from sot_tui.screens.desk import Desk
+
+_STATE_CELLS = 11
+_MAIL_CELLS = 4
+_AGE_CELLS = 6
+_LABEL_CELLS = 12
+_WHY_LINES = 2
+_HEADER_GAPS = 8
+_LAST_LETTERS = 2
+
+
+class Columns(NamedTuple):
+    """How many cells each column of the nav has; 0 leaves it out."""
+
+    handle: int
+    state: int
+    summary: int
+    mail: int
+    host: int
+
+
+def columns(fleet: Fleet, width: int) -> Columns:
+    """Return the columns for a width: shape, handle and age alone when narrow, everything when wide."""
+    longest = max((show.width(show.plain(handle)) for handle in fleet.agents), default=0)
+    if width < MEDIUM_FROM:
+        return Columns(max(8, width - 4 - _MAIL_CELLS - _AGE_CELLS - 1), 0, 0, _MAIL_CELLS, 0)
+    most, host = (30, 14) if width >= WIDE_FROM else (22, 0)
+    handle = max(12, min(most, longest))
+    used = 4 + _STATE_CELLS + handle + 2 + _MAIL_CELLS + _AGE_CELLS + (host + 2 if host else 0) + 1
+    return Columns(handle, _STATE_CELLS, max(0, width - used), _MAIL_CELLS, host)
+
+
+class NavScreen(Place[None]):
+    """The first screen."""
+
+    WHERE = Where.NAV
+    AUTO_FOCUS = "#fleet"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.NAV)]
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        self._columns = columns(desk.fleet, 80)
+        self._last: tuple[str, tuple[Letter, ...]] = ("", ())
+        self._looked_for: tuple[object, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """Lay out the header, the banners, the list, the detail, and the two lines at the foot."""
+        with Horizontal(id="header"):
+            yield show.Words(id="brand")
+            yield show.Words(id="counts")
+            yield Yours(id="yours")
+            yield LockWord(id="lock")
+        with Vertical(id="banners"):
+            yield show.Words(id="registry-banner", classes="banner")
+            yield LockBanner(id="lock-banner", classes="banner")
+            yield show.Words(id="version-banner", classes="banner")
+        yield show.Words(id="columns")
+        yield Lines(self._paint, id="fleet")
+        yield show.Words(id="empty")
+        with Vertical(id="detail"):
+            yield show.Words(id="detail-title")
+            yield show.Words(id="detail-body")
+        yield MessageLine(self.desk)
+        yield KeyLine(Where.NAV)
+
+    # -- showing -----------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Show the fleet there is."""
+        self.fleet_changed()
+
+    def on_resize(self) -> None:
+        """Lay the columns out anew."""
+        self.fleet_changed()
+
+    def fleet_changed(self) -> None:
+        """Show the newest fleet, by difference."""
+        if not self.is_mounted:
+            return
+        self.time_passed()
+        self._look_for_last_letters()
+
+    def time_passed(self) -> None:
+        """Show what is so at this moment: ages, doubts, and who has gone stale since."""
+        if not self.is_mounted:
+            return
+        fleet, now = self.desk.fleet, self.desk.now()
+        self._columns = columns(fleet, self.size.width)
+        self._show_header(fleet, now)
+        self._show_banners(fleet, now)
+        self._show_lines(fleet, now)
+        self._show_detail(fleet, now)
+
+    def _show_header(self, fleet: Fleet, now: float) -> None:
+        width = self.size.width
+        found = rules.counts(fleet, now)
+        brand = f" sot  {fleet.host}" if width >= WIDE_FROM else " sot" if width >= MEDIUM_FROM else ""
+        yours = Content.styled(f"mail {found.mail}", "b $accent" if found.mail else "$foreground 60%")
+        lock = _lock_words(fleet, now, short=width < WIDE_FROM)
+        self.query_one("#brand", show.Words).say(show.ours("[b]$name[/]", name=brand))
+        self.query_one("#yours", show.Words).say(yours)
+        self.query_one("#lock", show.Words).say(lock)
+        room = width - show.width(brand) - yours.cell_length - lock.cell_length - _HEADER_GAPS
+        if fleet.registry.reading is Reading.NOT_YET:
+            told = Content.styled("reading the registry …", "$foreground 60%")
+        else:
+            told = _counts_words(found, room)
+        self.query_one("#counts", show.Words).say(told)
+
+    def _show_banners(self, fleet: Fleet, now: float) -> None:
+        registry = fleet.registry
+        unreadable = registry.reading is Reading.UNREADABLE
+        banner = self.query_one("#registry-banner", show.Words)
+        banner.display = unreadable
+        if unreadable:
+            of = f"shown: the last good picture, {age_text(now - registry.read_at)} old" if registry.read_at else ""
+            by_hand = BY_HAND.format(path=f"{fleet.home}/registry.json")
+            lines = [UNLISTED, f"{registry.why} — {by_hand}" if registry.why else by_hand, of]
+            banner.say(Content("\n").join([show.words(line) for line in lines if line]))
+        lock_banner = self.query_one("#lock-banner", show.Words)
+        lock_banner.display = fleet.lock.wedged
+        if fleet.lock.wedged:
+            lock_banner.say(_wedged_words(fleet, now))
+        version = registry.version
+        version_banner = self.query_one("#version-banner", show.Words)
+        version_banner.display = not unreadable and version is not None and version != PROTOCOL_VERSION
+        if version_banner.display:
+            version_banner.say(
+                show.words(
+                    f"the registry is of protocol version {version}, this dashboard speaks {PROTOCOL_VERSION}: "
+                    "update the older of the two before you trust what is shown"
+                )
+            )
+
+    def _show_lines(self, fleet: Fleet, now: float) -> None:
+        lines = self.query_one("#fleet", Lines)
+        empty = self.query_one("#empty", show.Words)
+        nobody = not [handle for handle in fleet.agents if handle != fleet.operator]
+        lines.show(rules.order(fleet, now))
+        lines.set_class(nobody, "few")
+        empty.display = nobody
+        if nobody:
+            empty.say(_nobody_words(fleet))
+        heads = self.query_one("#columns", show.Words)
+        heads.display = not nobody
+        heads.say(Content.styled(_heads(self._columns), "$foreground 50%"))
+
+    def _show_detail(self, fleet: Fleet, now: float) -> None:
+        one = self._one(fleet)
+        title = self.query_one("#detail-title", show.Words)
+        if one is None:
+            title.say(Content(""))
+            self.query_one("#detail-body", show.Words).say(Content(""))
+            return
+        handle = show.plain(one.handle)
+        rule = "─" * max(0, self.size.width - show.width(handle) - 6)
+        title.say(Content.assemble(("── ", "$foreground 30%"), (handle, "b"), (f" {rule}", "$foreground 30%")))
+        width = self.size.width
+        lines = [
+            show.hang(f"  {label}", text, width - 1, _LABEL_CELLS, _WHY_LINES if label == "why" else 1)
+            for label, text in rules.explain(fleet, one, now)
+        ]
+        whose, letters = self._last
+        if whose == one.handle and letters:
+            told = " · ".join(_letter_words(letter, now) for letter in letters)
+            lines.append(show.hang("  last", told, width - 1, _LABEL_CELLS))
+        self.query_one("#detail-body", show.Words).say(Content("\n").join(lines))
+
+    def _paint(self, handle: str, width: int, chosen: bool) -> tuple[Piece, ...]:
+        fleet, now = self.desk.fleet, self.desk.now()
+        one = fleet.agents.get(handle)
+        if one is None:
+            return ()
+        shown = rules.derive(fleet, one, now)
+        old = fleet.registry.reading is Reading.UNREADABLE
+        needed = rules.need(fleet, one, now) is not None
+        return tuple(_line(fleet, one, shown, self._columns, _Manner(chosen, needed, old, now, width)))
+
+    # -- what a person does ------------------------------------------------------------------------------------------
+
+    @on(Lines.Clicked, "#fleet")
+    def _viewed(self, event: Lines.Clicked) -> None:
+        """A click is "a person viewed this line" (product, The nav)."""
+        one = self.desk.fleet.agents.get(event.key)
+        if one is not None and one.done:
+            self._clear(event.key)
+
+    @on(Lines.Opened, "#fleet")
+    def _open_clicked(self, event: Lines.Opened) -> None:
+        self._open(event.key)
+
+    @on(Lines.Moved, "#fleet")
+    def _selection_moved(self) -> None:
+        self._show_detail(self.desk.fleet, self.desk.now())
+        self._look_for_last_letters()
+
+    def action_open_mail(self) -> None:
+        """Open the mail of the selected handle."""
+        one = self._one(self.desk.fleet)
+        if one is None:
+            self.desk.refuse("no handle is selected")
+        else:
+            self._open(one.handle)
+
+    def action_clear_done(self) -> None:
+        """Clear the `done` of the selected handle."""
+        one = self._one(self.desk.fleet)
+        if one is None:
+            self.desk.refuse("no handle is selected")
+        elif not one.done:
+            self.desk.refuse(f"@{one.handle} has no done to clear")
+        else:
+            self._clear(one.handle)
+
+    def action_reply(self) -> None:
+        """Write to the selected handle."""
+        one = self._one(self.desk.fleet)
+        if one is None:
+            self.desk.refuse("no handle is selected")
+        elif one.handle == self.desk.fleet.operator:
+            self.desk.refuse("this is you: choose another handle, or press c to write to anybody")
+        else:
+            self.app.push_screen(ComposeScreen(self.desk, one.handle))
+
+    def action_compose(self) -> None:
+        """Write to anybody."""
+        self.app.push_screen(ComposeScreen(self.desk, ""))
+
+    def action_your_mail(self) -> None:
+        """Open the operator's own mail."""
+        if self.desk.fleet.operator:
+            self._open(self.desk.fleet.operator)
+        else:
+            self.desk.refuse("you have no handle here yet, so no mail")
+
+    def action_next_need(self) -> None:
+        """Select the next handle that needs the person, from the selected one on."""
+        fleet, lines = self.desk.fleet, self.query_one("#fleet", Lines)
+        needed = [wanted.handle for wanted in rules.needs_you(fleet, self.desk.now()) if wanted.handle]
+        if not needed:
+            self.desk.refuse("nobody needs you")
+            return
+        at = needed.index(lines.selected) + 1 if lines.selected in needed else 0
+        lines.select(needed[at % len(needed)])
+        lines.repaint()
+
+    def action_lock(self) -> None:
+        """Look at the registry lock."""
+        if self.desk.fleet.lock.phase is LockPhase.FREE:
+            self.desk.refuse("the registry lock is free: there is nothing to recover")
+            return
+        self.app.push_screen(RecoverDialog(self.desk, self.desk.fleet.lock))
+
+    def _one(self, fleet: Fleet) -> Agent | None:
+        selected = self.query_one("#fleet", Lines).selected
+        return fleet.agents.get(selected) if selected is not None else None
+
+    def _open(self, handle: str) -> None:
+        self.app.push_screen(MailScreen(self.desk, handle))
+
+    @work(group="clear", exit_on_error=False)
+    async def _clear(self, handle: str) -> None:
+        self.desk.say(await self.desk.client.do(ClearDone(handle)))
+
+    def _look_for_last_letters(self) -> None:
+        """Read the last letters of the selected handle when it, or its mail, is another than before."""
+        one = self._one(self.desk.fleet)
+        if one is None or self.size.width < MEDIUM_FROM:
+            return
+        wanted = (one.handle, self.desk.fleet.mail_of(one.handle))
+        if wanted != self._looked_for:
+            self._looked_for = wanted
+            self._read_last_letters(one.handle)
+
+    @work(group="last", exclusive=True, exit_on_error=False)
+    async def _read_last_letters(self, handle: str) -> None:
+        page = await self.desk.client.do(OpenMail(handle, newest=_LAST_LETTERS))
+        self._last = (handle, tuple(reversed(page.letters)))
+        self._show_detail(self.desk.fleet, self.desk.now())
+
+
+class Yours(show.Words):
+    """The number of the operator's unread messages; a click opens them."""
+
+    def on_click(self) -> None:
+        """Open the operator's own mail."""
+        screen = self.screen
+        if isinstance(screen, NavScreen):
+            screen.action_your_mail()
+
+
+class LockWord(show.Words):
+    """The state of the registry lock; a click opens its dialog."""
+
+    def on_click(self) -> None:
+        """Look at the lock."""
+        screen = self.screen
+        if isinstance(screen, NavScreen):
+            screen.action_lock()
+
+
+class LockBanner(LockWord):
+    """What is said above the list while the lock is held; a click opens the dialog."""
+
+
+_COUNTED = (  # who is blocked needs the person, and stands in that number already
+    (State.WORKING, "working"),
+    (State.DONE, "done"),
+    (State.STALE, "stale"),
+    (State.WAITING, "waiting"),
+    (State.IDLE, "idle"),
+    (State.SILENT, "no signal"),
+)
+
+
+def _counts_words(found: rules.Counts, room: int) -> Content:
+    """Return the counts, as many as fit in words, the rest as shapes, the least telling left out first."""
+    needs = found.needs
+    words = f"{needs} need{'s' if needs == 1 else ''} you" if needs else "nobody needs you"
+    first = Content.styled(words, "b $state-blocked" if needs else "$state-done")
+    there = [(state, word) for state, word in _COUNTED if found.by_state[state]]
+    spelled = [Content.styled(f"{found.by_state[state]} {word}", _state_style(state)) for state, word in there]
+    shapes = [
+        Content.styled(f"{show.SHAPES[state]} {found.by_state[state]}", _state_style(state)) for state, _ in there
+    ]
+    for words_told in range(len(there), -1, -1):
+        told = _DOT.join([first, *spelled[:words_told], *shapes[words_told:]])
+        if told.cell_length <= room:
+            return told
+    while shapes and _DOT.join([first, *shapes]).cell_length > room:
+        shapes.pop()
+    return _DOT.join([first, *shapes])
+
+
+_DOT = Content.styled(" · ", "$foreground 40%")
+
+
+def _state_style(state: State) -> str:
+    return f"$state-{show.PARTS[state]}"
+
+
+def _lock_words(fleet: Fleet, now: float, *, short: bool) -> Content:
+    lock = fleet.lock
+    name = "" if short else "registry "
+    if lock.phase in {LockPhase.UNKNOWN, LockPhase.FREE}:
+        shape, word = ("●", "free") if lock.phase is LockPhase.FREE else ("·", "…")
+        style = "$state-done" if lock.phase is LockPhase.FREE else "$foreground 60%"
+        return Content.assemble((name, "$foreground 60%"), (f"{shape} {word}", style))
+    if not lock.wedged:
+        return Content.assemble((name, "$foreground 60%"), ("◐ in use", "$state-working"))
+    return Content.styled(f"{name}◆ held {age_text(lock.held_s(now))}", "b $state-blocked")
+
+
+def _wedged_words(fleet: Fleet, now: float) -> Content:
+    lock = fleet.lock
+    who = f" by {lock.holder}" if lock.holder else ""
+    what = "l or a click here: recover it" if lock.dead else "l or a click here: what can be done"
+    return show.ours(
+        "[b]registry lock held for $age$who[/] — $verdict\n$what",
+        age=age_text(lock.held_s(now)),
+        who=who,
+        verdict=lock.verdict or lock.phase.value,
+        what=what,
+    )
+
+
+def _nobody_words(fleet: Fleet) -> Content:
+    if fleet.registry.reading is Reading.NOT_YET:
+        return Content.styled("reading the registry …", "$foreground 60%")
+    if fleet.registry.reading is Reading.UNREADABLE:
+        return show.words(
+            "there is no good picture to show: the registry has not been readable since this window opened"
+        )
+    commands = (
+        ("sot-tui join", "take a handle"),
+        ('sot-tui status working "…"', "say what goes on"),
+        (f'sot-tui send @{fleet.operator or "handle"} "…"', "write to you"),
+    )
+    longest = max(show.width(command) for command, _ in commands)
+    lines = [
+        Content.styled("No session has joined yet.", "b"),
+        Content("Three commands, run in a session's project folder, fill this list:"),
+        Content(""),
+    ]
+    for command, what in commands:
+        lines.append(
+            Content.assemble(
+                ("  " + show.fit(show.plain(command), longest), "b $accent"), ("  " + what, "$foreground 70%")
+            )
+        )
+    lines += [Content(""), show.words(f"comm home: {fleet.home}", "$foreground 60%")]
+    return Content("\n").join(lines)
+
+
+def _heads(cells: Columns) -> str:
+    if not cells.state:
+        return (
+            "    " + show.fit("HANDLE", cells.handle) + show.fit_right("MAIL", cells.mail) + show.fit_right("SINCE", 6)
+        )
+    summary = show.fit("SUMMARY", cells.summary)
+    head = "    " + show.fit("STATE", cells.state) + show.fit("HANDLE", cells.handle) + "  " + summary
+    head += show.fit_right("MAIL", cells.mail) + show.fit_right("SINCE", _AGE_CELLS)
+    return head + "  " + show.fit("HOST", cells.host) if cells.host else head
+
+
+class _Manner(NamedTuple):
+    chosen: bool
+    needed: bool
+    old: bool
+    now: float
+    width: int
+
+
+def _line(fleet: Fleet, one: Agent, shown: Shown, cells: Columns, manner: _Manner) -> list[Piece]:
+    """Return the pieces of one line; every column has its exact number of cells, whatever is in it."""
+    part = show.PARTS[shown.state]
+    weak = "dim" if manner.old or shown.doubtful else ""
+    state_part = "dim" if manner.old or (shown.doubtful and shown.state is State.WORKING) else part
+    handle_part = "dim" if manner.old else "strong" if manner.needed else weak
+    pieces = [
+        Piece("▌ " if manner.chosen else "  ", "bar"),
+        Piece(f"{show.SHAPES[shown.state]} ", state_part),
+    ]
+    if cells.state:
+        pieces.append(Piece(show.fit(shown.word, cells.state), state_part))
+    pieces.append(Piece(show.fit(show.plain(one.handle), cells.handle), handle_part))
+    if cells.state:
+        pieces.append(Piece("  " + show.fit(show.plain(shown.summary), cells.summary), weak))
+    mail = fleet.mail_of(one.handle)
+    pieces.append(Piece(show.fit_right(_mail_sign(mail.trust, mail.unread), cells.mail), _mail_part(mail, manner.old)))
+    pieces.append(Piece(show.fit_right(show.age(shown.since, manner.now), _AGE_CELLS), "dim"))
+    if cells.host:
+        pieces.append(Piece("  " + show.fit(show.plain(one.host) or "–", cells.host), "dim"))
+    return pieces
+
+
+def _mail_sign(trust: MailCount, unread: int) -> str:
+    if trust is MailCount.COUNTED:
+        return str(unread) if unread else "·"
+    if trust is MailCount.BUSY:
+        return f"{unread}?"
+    return "!" if trust is MailCount.FAULT else ""
+
+
+def _mail_part(mail: rules.Mail, old: bool) -> str:
+    if old:
+        return "dim"
+    if mail.trust is MailCount.FAULT:
+        return "warn"
+    return "count" if mail.unread else "dim"
+
+
+def _letter_words(letter: Letter, now: float) -> str:
+    at = seconds_of(letter.at)
+    first = letter.text.split("\n", 1)[0]
+    said = first if len(first) <= 60 else first[:59] + show.ELLIPSIS
+    sender = letter.sender if letter.kind is not Kind.UNPARSED else "?"
+    return f"{sender} → “{said}” {show.age(at, now)}"

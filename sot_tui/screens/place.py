@@ -1,0 +1,66 @@
+"""What every screen of the dashboard has: the desk, its keys, and a way to show the newest fleet.
+
+A screen is told that something changed and reads the fleet itself; once a second it is told that time has passed. It
+changes only what says something else than before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from textual.css.query import NoMatches
+from textual.screen import ModalScreen, Screen
+from textual.worker import Worker, WorkerState
+
+from sot_tui.screens.widgets.bars import MessageLine
+
+if TYPE_CHECKING:
+    from sot_tui.screens.actions import Where
+    from sot_tui.screens.desk import Desk
+
+T = TypeVar("T")
+
+NARROW, MEDIUM, WIDE = "-narrow", "-medium", "-wide"
+MEDIUM_FROM, WIDE_FROM = 60, 100
+"""Columns from which the layouts apply (product, The nav: three layouts by width)."""
+
+_LAYOUTS: list[tuple[int, str]] | None = [(0, NARROW), (MEDIUM_FROM, MEDIUM), (WIDE_FROM, WIDE)]
+
+
+class Place(Screen[T]):
+    """A screen that shows a part of the fleet."""
+
+    WHERE: ClassVar[Where]
+    HORIZONTAL_BREAKPOINTS = _LAYOUTS
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self.desk = desk
+
+    def fleet_changed(self) -> None:
+        """Show the newest fleet, by difference."""
+
+    def time_passed(self) -> None:
+        """Show the ages of now, by difference."""
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Tell a fault of work that was started here; it ends nothing else."""
+        if event.state is WorkerState.ERROR:
+            self.desk.refuse(fault_words(event.worker))
+
+    def said(self) -> None:
+        """Show what was said last."""
+        try:
+            self.query_one(MessageLine).tell()
+        except NoMatches:
+            return  # a dialog without a message line, or a screen that is not mounted yet
+
+
+def fault_words(worker: Worker[object]) -> str:
+    """Return what went wrong in a worker, in one line."""
+    fault = worker.error
+    return f"this did not work: {type(fault).__name__}: {fault}"
+
+
+class Dialog(Place[T], ModalScreen[T]):
+    """A place that lies over another one and takes its keys."""

@@ -1,0 +1,176 @@
+"""The one place where text becomes something on the screen.
+
+Foreign text (summaries, mail, host names, records, sentences that quote them) can hold anything. Here it loses every
+control byte, is never parsed as markup, and gets a width on which all terminals agree, so that columns stay columns.
+No other module of this room hands a string to a widget: it hands over a `Content` made here.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+from textual.widgets import Static
+
+from sot_tui.comm.clock import age_text
+from sot_tui.comm.fleet import State
+from sot_tui.comm.text import visible, visible_lines
+
+if TYPE_CHECKING:
+    from textual.visual import VisualType
+
+SHAPES = {
+    State.BLOCKED: "◆",
+    State.DONE: "✓",
+    State.WORKING: "●",
+    State.WAITING: "◌",
+    State.IDLE: "○",
+    State.SILENT: "?",
+    State.YOU: "◇",
+    State.STALE: "╌",
+}
+"""The shape of each state: it can be told without its colour and without its word."""
+
+PARTS = {state: state.name.lower() for state in State}
+"""The name of each state in the style sheet."""
+
+ELLIPSIS = "…"
+BODY_LIMIT = 100_000
+"""Characters of one message that are shown; a longer one says so."""
+
+_MARKS_IN_A_ROW = 2
+_REGIONAL_A = 0x1F1E6
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
+_FILLERS = frozenset("\u115f\u1160\u3164\uffa0")
+_LOOSE_JAMO = range(0x1160, 0x1200)
+
+
+def plain(text: str) -> str:
+    """Return foreign text as one line that can act on nothing and has one width everywhere."""
+    return _even(visible(text))
+
+
+def paragraphs(text: str) -> str:
+    """Return a foreign text of several lines, each of them as `plain` would show it."""
+    cut = text[:BODY_LIMIT]
+    shown = "\n".join(_even(line) for line in visible_lines(cut).split("\n"))
+    if len(text) <= BODY_LIMIT:
+        return shown
+    return f"{shown}\n{ELLIPSIS} and {len(text) - BODY_LIMIT} more characters"
+
+
+def _even(text: str) -> str:
+    """Return a visible text without the signs whose width is a matter of opinion.
+
+    Terminals count emoji with a variation selector, joined emoji, skin tones and flags in different ways, and know
+    different versions of Unicode; each of these becomes something that all of them count alike.
+    """
+    if text.isascii():
+        return text
+    shown: list[str] = []
+    marks = 0
+    for char in unicodedata.normalize("NFC", text):
+        category = unicodedata.category(char)
+        code = ord(char)
+        if category in {"Mn", "Me", "Mc"}:
+            marks += 1
+            # A mark with nothing before it would join the column to its left.
+            if shown and marks <= _MARKS_IN_A_ROW and not 0xFE00 <= code <= 0xFE0F:
+                shown.append(char)
+            continue
+        marks = 0
+        if category in {"Cn", "Co", "Cs"} or code in _LOOSE_JAMO:
+            shown.append("\ufffd")
+        elif char in _FILLERS:
+            shown.append(" ")
+        elif 0 <= code - _REGIONAL_A < 26:
+            shown.append(chr(ord("A") + code - _REGIONAL_A))
+        elif category != "Cf" and code not in _SKIN_TONES:
+            shown.append(char)
+    return "".join(shown)
+
+
+def fit(text: str, cells: int) -> str:
+    """Return `text`, which is fit to be shown, in exactly `cells` cells: padded, or cut with an ellipsis."""
+    if cells <= 0:
+        return ""
+    if cell_len(text) <= cells:
+        return set_cell_size(text, cells)
+    return set_cell_size(set_cell_size(text, cells - 1).rstrip() + ELLIPSIS, cells)
+
+
+def fit_right(text: str, cells: int) -> str:
+    """Return `text` at the right end of exactly `cells` cells."""
+    if cells <= 0:
+        return ""
+    missing = cells - cell_len(text)
+    return " " * missing + text if missing >= 0 else fit(text, cells)
+
+
+def hang(label: str, text: str, cells: int, label_cells: int, lines: int = 1) -> Content:
+    """Return a label and a foreign text beside it, wrapped under itself, in at most `lines` lines of `cells` cells."""
+    room = max(1, cells - label_cells)
+    told: list[Content] = []
+    for number, line in enumerate(_wrapped(plain(text), room, lines)):
+        before = fit(label, label_cells) if not number else " " * label_cells
+        told.append(Content.assemble((before, "$foreground 50%"), line))
+    return Content("\n").join(told)
+
+
+def _wrapped(text: str, room: int, lines: int) -> list[str]:
+    """Return a text in lines of at most `room` cells, broken at blanks where there are some; the last one is cut."""
+    told: list[str] = []
+    while len(told) < lines - 1 and cell_len(text) > room:
+        head = set_cell_size(text, room).rstrip()
+        blank = head.rfind(" ")
+        at = blank if blank > 0 and len(text) > len(head) and text[len(head)] != " " else len(head)
+        told.append(text[:at])
+        text = text[at:].lstrip()
+    return [*told, fit(text, room).rstrip() if cell_len(text) > room else text]
+
+
+def width(text: str) -> int:
+    """Return how many cells a text takes that is fit to be shown."""
+    return cell_len(text)
+
+
+def words(text: str, style: str = "") -> Content:
+    """Return foreign text of one line as content, never as markup."""
+    return Content.styled(plain(text), style) if style else Content(plain(text))
+
+
+def body(text: str, style: str = "") -> Content:
+    """Return foreign text of several lines as content, never as markup."""
+    return Content.styled(paragraphs(text), style) if style else Content(paragraphs(text))
+
+
+def ours(markup: str, **values: str) -> Content:
+    """Return content of our own markup; every `$name` in it is foreign text, made visible and never parsed."""
+    return Content.from_markup(markup, **{name: plain(value) for name, value in values.items()})
+
+
+def age(since: float | None, now: float) -> str:
+    """Return the age of a moment, or `–` when it is not known."""
+    return "–" if since is None else age_text(now - since)
+
+
+class Words(Static):
+    """A piece of the screen that shows content; it takes no string, so nothing foreign slips into it."""
+
+    def __init__(self, content: Content | None = None, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002  (Textual's own name)
+        super().__init__(content if content is not None else Content(""), id=id, classes=classes, markup=False)
+        self._said: Content | None = content
+
+    def say(self, content: Content) -> None:
+        """Show `content`; the same again costs nothing."""
+        if self._said is None or not content.is_same(self._said):
+            self._said = content
+            self.update(content)
+
+    def update(self, content: VisualType = "", *, layout: bool = True) -> None:
+        """Show content. A string is a mistake of ours, so it is refused here once more."""
+        if not isinstance(content, Content):
+            raise TypeError("only a Content may be shown")
+        super().update(content, layout=layout)

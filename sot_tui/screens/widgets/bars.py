@@ -1,0 +1,80 @@
+"""The two lines at the foot of a screen: what was said last, and which keys work here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from sot_tui.screens import actions, show
+
+if TYPE_CHECKING:
+    from sot_tui.screens.desk import Desk
+
+
+class MessageLine(show.Words):
+    """The outcome of the last action, else what is wrong with a duty of the engine, else nothing."""
+
+    DEFAULT_CSS = """
+    MessageLine { height: auto; max-height: 3; padding: 0 1; color: $foreground; }
+    MessageLine.bad { color: $error; text-style: bold; }
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="message")
+        self._desk = desk
+
+    def on_mount(self) -> None:
+        """Say what there is to say."""
+        self.tell()
+
+    def tell(self) -> None:
+        """Show the newest outcome, or that there is none."""
+        standing = self._desk.standing()
+        self.set_class(standing is not None and not standing.good, "bad")
+        self.say(show.words(standing.sentence) if standing is not None else Content(" "))
+
+
+class KeyLine(show.Words):
+    """The keys that work here, as many as fit; each can be clicked."""
+
+    DEFAULT_CSS = """
+    KeyLine {
+        height: 1; padding: 0 1; background: $panel;
+        link-style: none; link-color: $foreground 80%; link-background: transparent;
+        link-style-hover: bold; link-color-hover: $foreground; link-background-hover: $primary 30%;
+    }
+    """
+
+    def __init__(self, where: actions.Where) -> None:
+        super().__init__(id="keys")
+        everywhere = () if where in _WITHOUT_GENERAL_KEYS else actions.of(actions.Where.EVERYWHERE)
+        self._shown = [action for action in (*actions.of(where), *everywhere) if action.label]
+
+    def on_resize(self) -> None:
+        """Show what fits."""
+        parts: list[Content] = []
+        for action in self._fitting(self.content_size.width):
+            key = actions.spoken(action.keys[0])
+            scope = "app" if action.where is actions.Where.EVERYWHERE else "screen"
+            # Every word of this markup is ours: it comes from the table of actions.
+            link = f"[@click={scope}.{action.name}][b $accent]{key}[/] {action.label}[/]"
+            parts.append(Content.from_markup(link))
+        self.say(Content(" " * _GAP).join(parts))
+
+    def _fitting(self, room: int) -> list[actions.Action]:
+        """Return what fits, in the table's order; the help and the end are kept before anything else."""
+        left = room + _GAP
+        kept: set[int] = set()
+        wanted = sorted(range(len(self._shown)), key=lambda at: self._shown[at].where is not actions.Where.EVERYWHERE)
+        for at in wanted:
+            action = self._shown[at]
+            needed = show.width(f"{actions.spoken(action.keys[0])} {action.label}") + _GAP
+            if needed <= left:
+                left -= needed
+                kept.add(at)
+        return [action for at, action in enumerate(self._shown) if at in kept]
+
+
+_GAP = 2
+_WITHOUT_GENERAL_KEYS = frozenset({actions.Where.COMPOSE, actions.Where.RECOVER, actions.Where.HELP})
