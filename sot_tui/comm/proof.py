@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from enum import Enum
+from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -179,20 +180,18 @@ class Verdict(NamedTuple):
         return self.proof in {Proof.GONE, Proof.REUSED, Proof.REBOOTED}
 
 
-def record_name(procs: Procs) -> str:
-    """Return the host name as records carry it."""
-    return _fit(procs.host_name().split(".", 1)[0].strip().lower())
-
-
 def own_record(procs: Procs, *, fresh_reads: bool) -> Record:
     """Return this process's record; without fresh reads on the comm home it has no proof fields (contract)."""
-    name, pid = record_name(procs), procs.pid()
+    name, pid = procs.host_name(), procs.pid()
     if not fresh_reads:
-        return Record(name, UNREAD, UNREAD, UNREAD, str(pid), UNREAD)
-    start = procs.start_of(pid) or UNREAD
-    return Record(
-        name, _fit(procs.machine_id()), _fit(procs.boot_id()), _fit(procs.pid_namespace()), str(pid), _fit(start)
-    )
+        return _record(name, UNREAD, UNREAD, UNREAD, pid, UNREAD)
+    return _record(name, procs.machine_id(), procs.boot_id(), procs.pid_namespace(), pid, procs.start_of(pid) or UNREAD)
+
+
+@lru_cache(maxsize=8)
+def _record(name: str, machine: str, boot: str, namespace: str, pid: int, start: str) -> Record:
+    label = name.split(".", 1)[0].strip().lower()
+    return Record(_fit(label), _fit(machine), _fit(boot), _fit(namespace), str(pid), _fit(start))
 
 
 def parse_record(data: bytes) -> Record | None:

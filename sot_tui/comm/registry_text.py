@@ -83,11 +83,10 @@ class Agents(MutableMapping[str, Any]):
 
     def members(self) -> dict[str, str]:
         """Return each entry as it is to be written, `"handle": {...}`, by handle."""
-        opened = self._opened
-        return {
-            handle: _member(handle, opened[handle]) if member is None or handle in opened else member
-            for handle, member in self._members.items()
-        }
+        members: dict[str, Any] = self._members.copy()  # what has no text is opened, and gets it here
+        for handle, entry in self._opened.items():
+            members[handle] = _member(handle, entry)
+        return members
 
 
 class Registry(NamedTuple):
