@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from-pyproject
 
 .DEFAULT_GOAL := help
-.PHONY: help env run test fast check torture snapshots
+.PHONY: help env run test fast check bench torture snapshots
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ check: $(STAMP) ## lint, format, types, arrows, weight, clauses, dependencies
 	$(BIN)/python -m pytest -q tests/test_imports.py
 	$(BIN)/python tools/clauses.py
 	$(BIN)/deptry .
+
+bench: $(STAMP) ## take the figures, each beside a bare loop; a person reads them
+	@$(BIN)/python -m bench
 
 torture: $(STAMP) ## run the long forms of the stress tests (many minutes)
 	$(BIN)/python -m pytest -m torture
