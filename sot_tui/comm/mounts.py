@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Mount(NamedTuple):
     """The options of the mount and of its file system together."""
 
 
-def parse_mountinfo(text: bytes) -> list[Mount]:
+@lru_cache(maxsize=1)  # every filing asks anew, and finds the same bytes
+def parse_mountinfo(text: bytes) -> tuple[Mount, ...]:
     """Return the mounts that mountinfo lists, in its order; a line of another shape is left out."""
     mounts = []
     for line in text.split(b"\n"):
@@ -65,10 +67,10 @@ def parse_mountinfo(text: bytes) -> list[Mount]:
                 _text(fields[0]), _text(fields[1]), _text(fields[4]), _text(rest[0]), _text(rest[1]), frozenset(options)
             )
         )
-    return mounts
+    return tuple(mounts)
 
 
-def mount_of(path: str, mounts: list[Mount]) -> Mount | None:
+def mount_of(path: str, mounts: tuple[Mount, ...]) -> Mount | None:
     """Return the mount that a real, absolute path lies on, or None when that cannot be told.
 
     The path is walked as the kernel walks it: from the root mount, at each step into what is mounted on the mount one
