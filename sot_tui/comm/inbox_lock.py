@@ -10,12 +10,11 @@ A lock file is never unlinked.
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from sot_tui.comm.errors import Misuse
+from sot_tui.comm.clock import seconds_said
 from sot_tui.comm.mounts import NFS_MANAGER
 
 if TYPE_CHECKING:
@@ -29,10 +28,6 @@ READ_WAIT = "SOT_INBOX_READ_WAIT_SECS"
 """The variable that bounds a reader's wait, in seconds (contract, Delivery)."""
 _DEFAULTS = {WRITE_WAIT: 2.0, READ_WAIT: 3.0}
 """Seconds (contract, Delivery: "bounded at 2 s", "default 3")."""
-
-_LONGEST_WAIT_S = 3600.0
-"""No one means a longer wait than an hour; it also keeps the number one that a thread can wait for."""
-_SECONDS = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 
 _TRY_SHORTEST_S, _TRY_SPREAD_S = 0.015, 0.010
 """Between two tries under nfs4: 15-25 ms, jittered (contract, Delivery)."""
@@ -73,12 +68,7 @@ class Fault(NamedTuple):
 
 def wait_bound(name: str, environ: Mapping[str, str] = os.environ) -> float:
     """Return the bound in seconds that the variable `name` sets, or its default; raise Misuse for a bad value."""
-    said = environ.get(name, "")
-    if not said:
-        return _DEFAULTS[name]
-    if _SECONDS.fullmatch(said) and float(said) <= _LONGEST_WAIT_S:
-        return float(said)
-    raise Misuse(f"{name} is not a number of seconds from 0 to {_LONGEST_WAIT_S:g}: {said[:40]!r}")
+    return seconds_said(environ, name, _DEFAULTS[name])
 
 
 def take(home: Home, handle: str, grip: Grip, manager: str, wait_s: float) -> Held | Busy | Fault:
