@@ -225,7 +225,7 @@ def _settle_record(home: Home, own: str) -> str:
                 return ""
         elif record.manager == own:
             return ""
-        elif record.writer == home.procs.machine_id():
+        elif record.writer and record.writer == _writer(home):
             _write_record(home, own, replace=True)  # this hub's own, from before a remount
             return ""
         else:
@@ -235,12 +235,12 @@ def _settle_record(home: Home, own: str) -> str:
 
 def _write_record(home: Home, own: str, *, replace: bool) -> bool:
     """Put the record in its place, flushed; False when `replace` was not asked for and another one was first."""
-    disk, machine = home.disk, home.procs.machine_id()
-    draft = f"{home.path}/.inbox-lock-manager.{machine}.{home.procs.pid()}.{home.procs.serial()}"
+    disk = home.disk
+    draft = f"{home.path}/.inbox-lock-manager.{home.procs.machine_id()}.{home.procs.pid()}.{home.procs.serial()}"
     descriptor = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         try:
-            disk.write(descriptor, os.fsencode(f"{own}\n{machine}\n"))
+            disk.write(descriptor, os.fsencode("".join(f"{line}\n" for line in (own, _writer(home)) if line)))
             disk.flush(descriptor)
         finally:
             disk.close(descriptor)
@@ -256,6 +256,12 @@ def _write_record(home: Home, own: str, *, replace: bool) -> bool:
         raise
     disk.unlink(draft)
     return True
+
+
+def _writer(home: Home) -> str:
+    """Return this machine's id for line 2; without one the record has an unknown writer, who equals nobody."""
+    machine = home.procs.machine_id()
+    return "" if machine == UNREAD else machine
 
 
 def _locks_at_server(mount: Mount) -> bool:
