@@ -9,6 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.measure import Figure
+from sot_tui.comm import mounts, registry
+from sot_tui.comm.clock import stamp
+from sot_tui.comm.home import Home, ensure_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +34,6 @@ def figures(folder: Path) -> Iterator[Figure]:
     environ = prepare(folder)
     here = folder / "project"
     join = partial(run, environ, here, "join")
-    run(environ, folder / "other", "join", "--name", "other")
     join()
     bare = partial(_run, [sys.executable, "-I", "-c", "pass"], environ, here)
     for words in _VERBS:
@@ -41,10 +43,20 @@ def figures(folder: Path) -> Iterator[Figure]:
 
 
 def prepare(folder: Path) -> dict[str, str]:
-    """Make two project folders and return an environment that leads nowhere else."""
-    for name in ("project", "other", "home"):
+    """Make a project folder and a comm home with one live handle, @other; return an environment that names both."""
+    for name in ("project", "home"):
         (folder / name).mkdir(parents=True)
-    return {"PATH": os.defpath, "HOME": str(folder / "home"), "SOT_COMM_HOME": str(folder / "comm"), "LANG": "C.UTF-8"}
+    home = Home(str(folder / "comm"))
+    ensure_home(home)
+    mounts.record_lock_manager(home, named_hub=True)
+
+    def add_other(found: registry.Registry) -> bool:
+        found.agents["other"] = {"host": "box", "workspace_id": "", "last_seen": stamp(home.clock.now())}
+        return True
+
+    written = registry.replace(home, add_other, registry.Wait.RULED)
+    assert isinstance(written, registry.Written), written
+    return {"PATH": os.defpath, "HOME": str(folder / "home"), "SOT_COMM_HOME": home.path, "LANG": "C.UTF-8"}
 
 
 def run(environ: dict[str, str], cwd: Path, *words: str) -> None:
