@@ -1,0 +1,153 @@
+"""The door: from the words of the command line to the verb, or to the dashboard when there are none.
+
+Nothing is imported before it is called: a verb is started by every hook of every session, and pays for what stands
+here. Every fault that a verb lets through ends here as one sentence and an exit code, never as a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+VERBS = {
+    "join": "take a handle for this project",
+    "send": "send a message to a handle, or to all",
+    "poll": "show the mail past the read cursor, then move it",
+    "list": "show every handle, live or stale, and what it does",
+    "status": "say what this session does",
+    "leave": "give the handle back, or remove an orphan's entry",
+    "relay": "send by way of the hub",
+    "context": "show who this process is to the others",
+    "self-audit": "compare each row's identity slot with the project it names",
+    "lock-clear": "clear the registry lock of a holder that is proved dead",
+}
+"""The verbs, each a module of the same name in `verbs/`, and what each is for."""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+PIPE_CLOSED = 141
+"""Exit code when the reader of the output went away, as shells have it."""
+
+_HELP = """\
+Run many coding-agent sessions, and see at a glance who needs you.
+
+Examples:
+  sot-tui                                  open the dashboard on the comm home
+  sot-tui join                             take a handle for the project in this folder
+  sot-tui send @Docs-box 'ready to merge'  send a message
+  sot-tui poll                             read the mail of this session
+  sot-tui list                             who is there, and what they do
+
+Usage: sot-tui [VERB [WORDS...]]
+
+Verbs (sot-tui VERB --help says more):
+{verbs}
+
+Options:
+  -h, --help     show this and exit
+  --version      show the version and exit
+
+The comm home is $SOT_COMM_HOME, else ~/.sot-comm.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command and return its exit code; `argv` are its words, by default those of the process."""
+    _reserve_standard_descriptors()
+    words = _as_utf8(sys.argv[1:] if argv is None else argv)
+    # Everything the light verbs need is loaded inside, so that a Ctrl-C while it loads ends as quietly.
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  (the top of the process: a fault is one sentence, never a traceback)
+        return _fault(error)
+
+
+def _run(words: list[str]) -> int:
+    if not words:
+        return _dashboard()
+    verb = words[0]
+    if verb in VERBS:
+        # Called by name, so that nothing but the one verb is loaded.
+        module = __import__(f"sot_tui.verbs.{verb.replace('-', '_')}", fromlist=["main"])
+        return int(module.main(words[1:]))
+    from sot_tui.verbs._session import say, tell
+
+    if verb in {"-h", "--help", "help"}:
+        say(_HELP.format(verbs="\n".join(f"  {name:<12} {what}" for name, what in VERBS.items())))
+        return 0
+    if verb == "--version":
+        say(_version() + "\n")
+        return 0
+    tell(f"sot-tui: there is no verb '{verb}'{_meant(verb)}; sot-tui --help lists them")
+    return 2
+
+
+def _dashboard() -> int:
+    if not (os.isatty(0) and os.isatty(1)):
+        from sot_tui.verbs._session import tell
+
+        tell("sot-tui: the dashboard needs a terminal; `sot-tui list` prints the handles, `sot-tui --help` says more")
+        return 2
+    from sot_tui.screens.app import main as open_dashboard
+
+    return int(open_dashboard() or 0)
+
+
+def _fault(error: Exception) -> int:
+    from sot_tui.comm.errors import Misuse, SotError, Unheard
+    from sot_tui.verbs._session import tell
+
+    if isinstance(error, Unheard) and error.quiet:
+        return PIPE_CLOSED
+    if isinstance(error, SotError):
+        tell(f"sot-tui: {error.sentence}")
+        return 2 if isinstance(error, Misuse) else 1
+    if isinstance(error, OSError) and error.strerror:
+        tell(f"sot-tui: {error.strerror}{f': {error.filename}' if error.filename else ''}")
+        return 1
+    if os.environ.get("SOT_TRACEBACK"):
+        raise error
+    tell(f"sot-tui: a fault in this program: {type(error).__name__}: {error} (SOT_TRACEBACK=1 shows where)")
+    return 1
+
+
+def _reserve_standard_descriptors() -> None:
+    """Let no file that is opened later become stdin, stdout or stderr in the place of one that was closed.
+
+    Each is filled by something that cannot be written (stdin: that is empty), so that a closed stdout stays one.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest free descriptor is taken, which is this one, as those below it are filled.
+            os.open(os.devnull, os.O_RDONLY)
+            os.set_inheritable(descriptor, True)
+
+
+def _as_utf8(words: list[str]) -> list[str]:
+    """Return the words as the UTF-8 text that their bytes are, whatever the locale took them for."""
+    if sys.getfilesystemencoding() == "utf-8":
+        return words
+    return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in words]
+
+
+def _meant(word: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, VERBS, n=1)
+    return f", perhaps '{close[0]}'" if close else ""
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    from sot_tui.comm.home import PROTOCOL_VERSION
+
+    try:
+        number = version("sot-tui")
+    except PackageNotFoundError:
+        number = "(not installed)"
+    return f"sot-tui {number}, sot-comm protocol v{PROTOCOL_VERSION}"
