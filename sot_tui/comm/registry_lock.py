@@ -63,6 +63,8 @@ SHOWN_CHARACTERS = 200
 """What is shown of a record that does not parse."""
 FRESH_FOR_S = 1.0
 """Seconds for which the comm home's mount counts as looked at."""
+FRESH_HOMES = 8
+"""Comm homes whose mount is kept in mind; a process has one."""
 VANISHED_TRIES = 3
 """How often a walk tries a marker anew that was removed between two looks."""
 TEMP_TRIES = 1000
@@ -514,9 +516,9 @@ def _said(home: Home, blocked: _Blocked, age: float | None) -> str:
         who = f"{holder.name} pid {holder.pid} start {holder.start}"
         if age is None:
             return f"{lock} was held by {who} when last read ({blocked.why}); it may have been released since. Retry."
-        return f"{lock} is held by {who} ({age:.0f}s old): {blocked.why}. {_recovery(home, blocked)}"
+        return f"{lock} is held by {who} ({_age_text(age)} old): {blocked.why}. {_recovery(home, blocked)}"
     if blocked.end is _End.UNPASSABLE and age is not None:
-        return f"{lock} still held ({age:.0f}s old): {blocked.why}. {_recovery(home, blocked)}"
+        return f"{lock} still held ({_age_text(age)} old): {blocked.why}. {_recovery(home, blocked)}"
     why = _RELEASED if blocked.end is _End.UNPASSABLE else blocked.why
     return f"{lock} was not taken by the deadline: {why}. Retry."
 
@@ -635,11 +637,16 @@ def _read(home: Home, path: str) -> _At:
 def _age(home: Home) -> float | None:
     """Return the seconds since the lock was taken, by its file's own time, or None when it is gone."""
     try:
-        return max(0.0, float(int(home.clock.now() - home.disk.stat(home.lock).st_mtime)))
+        return max(0.0, home.clock.now() - home.disk.stat(home.lock).st_mtime)
     except FileNotFoundError:
         return None
     except OSError:
         return 0.0
+
+
+def _age_text(age: float) -> str:
+    """Return an age in whole seconds, a begun second counted: a lock that sat out a wait of 10 s is more than that."""
+    return f"{-int(-age // 1)}s"
 
 
 def _identity(home: Home, path: str) -> tuple[int, int] | None:
@@ -659,17 +666,19 @@ def _unlink_quietly(home: Home, path: str) -> None:
         home.disk.unlink(path)
 
 
-_fresh: tuple[Home | None, float, bool] = (None, 0.0, False)
+_fresh: dict[Home, tuple[float, bool]] = {}
+"""Whether a comm home's reads are fresh, and until when that counts."""
 
 
 def _reads_are_fresh(home: Home) -> bool:
     """Tell whether the comm home's mount makes a read fresh, looking at the mounts once a second at most."""
-    global _fresh  # noqa: PLW0603  (one value, replaced whole)
     now = home.clock.monotonic()
-    known, until, fresh = _fresh
-    if known != home or now >= until:
+    until, fresh = _fresh.get(home, (now, False))
+    if now >= until:
         fresh = proves_fresh_reads(home)
-        _fresh = (home, now + FRESH_FOR_S, fresh)
+        if len(_fresh) >= FRESH_HOMES:
+            _fresh.clear()
+        _fresh[home] = (now + FRESH_FOR_S, fresh)
     return fresh
 
 

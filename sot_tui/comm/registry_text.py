@@ -18,6 +18,7 @@ _INTEGER_DIGITS = 4300
 """The longest integer that Python reads; jq and others know no limit."""
 
 _START = re.compile(r"[ \t\n\r]*\{[ \t\n\r]*")
+_PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
 _NEXT = re.compile(r"[ \t\n\r]*(?:(,)[ \t\n\r]*|\})")
 _END = re.compile(r"[ \t\n\r]*\Z")
@@ -130,7 +131,7 @@ def parse(data: bytes) -> Registry | None:
     known, values = _last, None
     if known.data != data or not data:
         try:
-            known, values = _split(data)
+            known, values = _split(data, known.members)
         except (ValueError, RecursionError):
             return None
         _last = known
@@ -169,18 +170,18 @@ def data_of(registry: Registry) -> bytes:
     return data
 
 
-def _split(data: bytes) -> tuple[_Split, dict[str, Any]]:
-    """Return the parts of a registry and its entries' values; raises ValueError for what is none."""
+def _split(data: bytes, known: Mapping[str, str]) -> tuple[_Split, dict[str, Any]]:
+    """Return the parts of a registry and the values of the entries that are not `known`; raises ValueError."""
     text = data.decode("utf-8", "strict")
     members: dict[str, str] = {}
     values: dict[str, Any] = {}
     top: dict[str, str] = {}
     at = _found(_START.match(text)).end()
     while not text.startswith("}", at):
-        key, _, start = _key(text, at)
+        key, start = _key(text, at)
         agents = _START.match(text, start) if key == "agents" else None
         if agents:
-            members, values, end = _members(text, agents.end())
+            members, values, end = _members(text, agents.end(), known)
         else:
             _, end = _DECODER.raw_decode(text, start)
         top[key] = "" if agents else text[start:end]
@@ -196,33 +197,52 @@ def _split(data: bytes) -> tuple[_Split, dict[str, Any]]:
     return _Split(data, top, members), values
 
 
-def _members(text: str, at: int) -> tuple[dict[str, str], dict[str, Any], int]:
-    """Return the members of an object by key, as text and as values, and where it ends; `at` is past its brace."""
+def _members(text: str, at: int, known: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any], int]:
+    """Return the members of an object by key, as text and as values, and where it ends; `at` is past its brace.
+
+    A member that stands letter for letter as it stood before is not parsed again, and its value is left out: it is
+    whole, as it was, if what comes after it is what may come after a member.
+    """
     members: dict[str, str] = {}
     values: dict[str, Any] = {}
     if text.startswith("}", at):
         return members, values, at + 1
+    before = iter(known.items())
+    guess, member = next(before, ("", ""))
     while True:
-        key, begin, start = _key(text, at)
-        values[key], end = _DECODER.raw_decode(text, start)
-        members[key] = text[begin:end]  # a key that stands twice: the last one counts, as for jq
-        after = _found(_NEXT.match(text, end))
+        if member and text.startswith(member, at):
+            key, end = guess, at + len(member)
+            values.pop(key, None)
+            members[key] = member
+            guess, member = next(before, ("", ""))
+        else:
+            key, start = _key(text, at)
+            values[key], end = _DECODER.raw_decode(text, start)
+            members[key] = text[at:end]  # a key that stands twice: the last one counts, as for jq
+            if key == guess:
+                guess, member = next(before, ("", ""))
+        after = _NEXT.match(text, end)
+        if after is None:
+            raise ValueError("the next member, or the end, was to come")
         at = after.end()
         if not after[1]:
             return members, values, at
 
 
-def _key(text: str, at: int) -> tuple[str, int, int]:
-    """Return the key at `at`, where it begins and where its value begins."""
+def _key(text: str, at: int) -> tuple[str, int]:
+    """Return the key at `at` and where its value begins."""
+    plain = _PLAIN_KEY.match(text, at)
+    if plain:
+        return plain[1], plain.end()
     if not text.startswith('"', at):
         raise ValueError("a key was to come")
     key, end = _DECODER.raw_decode(text, at)
-    return key, at, _found(_COLON.match(text, end)).end()
+    return key, _found(_COLON.match(text, end)).end()
 
 
 def _entry_of(member: str) -> Any:
     """Return the value of a member as text, `"handle": {...}`."""
-    return _DECODER.raw_decode(member, _key(member, 0)[2])[0]
+    return _DECODER.raw_decode(member, _key(member, 0)[1])[0]
 
 
 def _found(match: re.Match[str] | None) -> re.Match[str]:
