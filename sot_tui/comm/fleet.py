@@ -14,13 +14,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sot_tui.comm import facts
-from sot_tui.comm.clock import age_text, seconds_of, stamp
+from sot_tui.comm.clock import age_text, seconds_of
+from sot_tui.comm.registry import LIVE_SECS, is_live as is_live_entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LIVE_SECS = 600
-"""Seconds a `last_seen` stamp makes a handle live (contract, registry.json: COMM_LIVE_SECS)."""
 DOUBT_SECS = 300
 """Seconds after which a `working` is doubted; a running turn's heartbeat stamps about once a minute."""
 WEDGED_SECS = 2.0
@@ -208,7 +207,7 @@ class Fleet(NamedTuple):
     registry: RegistryState = RegistryState()
     lock: LockState = LockState()
     faults: tuple[Fault, ...] = ()
-    live_secs: int = LIVE_SECS
+    live_secs: float = LIVE_SECS
 
     def mail_of(self, handle: str) -> Mail:
         """Return what is known of a handle's mail."""
@@ -310,7 +309,12 @@ def _fact(state: State | None, told: list[str]) -> str:
 
 def is_live(fleet: Fleet, one: Agent, now: float) -> bool:
     """Tell whether a handle is live at `now`, by the contract's one rule."""
-    return seconds_of(one.last_seen) is not None and one.last_seen > stamp(now - fleet.live_secs)
+    return is_live_entry({"last_seen": one.last_seen}, now, fleet.live_secs)
+
+
+def is_here(fleet: Fleet, one: Agent) -> bool:
+    """Tell whether it runs on this box, so that a view of it here clears its `done`."""
+    return one.host.lower() == fleet.host.lower()
 
 
 def derive(fleet: Fleet, one: Agent, now: float) -> Shown:
@@ -327,7 +331,7 @@ def derive(fleet: Fleet, one: Agent, now: float) -> Shown:
         return Shown(State.SILENT, State.SILENT.value, said, seconds_of(one.joined), doubtful=True)
     if one.state is State.WORKING and (since is None or now - since >= DOUBT_SECS):
         return Shown(one.state, "working?", one.summary, since, doubtful=True)
-    if one.state is State.DONE and one.host != fleet.host:
+    if one.state is State.DONE and not is_here(fleet, one):
         said = f"{OTHER_BOX} · {one.summary}" if one.summary else OTHER_BOX
         return Shown(one.state, one.state.value, said, since, doubtful=True)
     return Shown(one.state, one.state.value, one.summary, since)
@@ -360,7 +364,7 @@ def need(fleet: Fleet, one: Agent, now: float) -> Need | None:
         return Need(one.handle, Why.MAIL, seconds_of(mail.oldest)) if mail.unread else None
     if one.state is State.BLOCKED:
         return Need(one.handle, Why.BLOCKED, seconds_of(one.status_at))
-    if one.state is State.DONE and one.done and one.host == fleet.host:
+    if one.state is State.DONE and one.done and is_here(fleet, one):
         return Need(one.handle, Why.DONE, seconds_of(one.status_at))
     if mail.unread and not is_live(fleet, one, now):
         return Need(one.handle, Why.DEAF, seconds_of(one.last_seen))
@@ -433,7 +437,7 @@ def _why(fleet: Fleet, one: Agent, now: float) -> str:
     tail = ""
     if one.state is State.WORKING and (at is None or now - at >= DOUBT_SECS):
         tail = "; no heartbeat since, so it may have stopped"
-    if one.state is State.DONE and one.host != fleet.host:
+    if one.state is State.DONE and not is_here(fleet, one):
         tail = f"; {OTHER_BOX}"
     return f"{said}, {when}{tail}"
 

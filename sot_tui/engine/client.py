@@ -127,11 +127,15 @@ class RestWrites(Command[Outcome]):
     rest: bool
 
 
+ANOTHER_WRITER = "another writer cleared it"
+"""What a person is told when the lock no longer names the holder that was looked at."""
+
+
 class Recovery(Enum):
     """What came of a recover."""
 
     CLEARED = "cleared"
-    ANOTHER = "another writer cleared it"
+    ANOTHER = ANOTHER_WRITER
     """The lock named someone else, or nobody, by the time the key was pressed or the settle was over."""
     REFUSED = "refused"
     """Not proved dead, or it could not be cleared: the sentence says what to do."""

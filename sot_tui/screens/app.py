@@ -1,6 +1,6 @@
 """The app: it holds the desk, hands notices on to the screens, and ends cleanly.
 
-`run` is the one place where this room meets the engine itself: the dashboard hosts it. Ctrl+Z is not offered, because
+`main` is the one place where this room meets the engine itself: the dashboard hosts it. Ctrl+Z is not offered, because
 stopping the dashboard would stop the engine with it, and a stopped lock holder is a held lock. SIGTERM and SIGHUP give
 the terminal back and end the app.
 """
@@ -8,6 +8,7 @@ the terminal back and end the app.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,6 +16,8 @@ from textual.app import App, SystemCommand
 from textual.message import Message
 from textual.worker import Worker, WorkerState
 
+from sot_tui.comm.home import home_here
+from sot_tui.engine.service import Engine, LocalClient
 from sot_tui.screens import actions, themes
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.desk import Desk
@@ -128,3 +131,15 @@ class SotApp(App[None]):
         screen = self.screen
         if isinstance(screen, Place) and not isinstance(screen, HelpScreen):
             self.push_screen(HelpScreen(self.desk, screen.WHERE))
+
+
+def main() -> int:
+    """Open the dashboard on this environment's comm home, with the engine in this process; return the exit code."""
+    return asyncio.run(_dashboard())
+
+
+async def _dashboard() -> int:
+    async with Engine(home_here(), os.environ) as engine:
+        app = SotApp(LocalClient(engine), theme=engine.config.of("theme"))
+        await app.run_async()
+    return app.return_code or 0

@@ -104,7 +104,7 @@ class ComposeScreen(Dialog[None]):
             return Content(" ")
         one = fleet.agents.get(to)
         if one is None:
-            return show.words(f"no box listed here knows @{to}; it goes to the hub", "$warning")
+            return show.words(f"@{to} is not in this registry", "$warning")
         if not rules.is_live(fleet, one, self.desk.now()):
             return show.words(f"@{to} is not live: a message to it will be refused", "$warning")
         return show.words(f"@{to} is live", "$state-done")

@@ -377,12 +377,13 @@ def _state_style(state: State) -> str:
 def _lock_words(fleet: Fleet, now: float, *, short: bool) -> Content:
     lock = fleet.lock
     name = "" if short else "registry "
-    if lock.phase in {LockPhase.UNKNOWN, LockPhase.FREE}:
-        shape, word = ("●", "free") if lock.phase is LockPhase.FREE else ("·", "…")
-        style = "$state-done" if lock.phase is LockPhase.FREE else "$foreground 60%"
-        return Content.assemble((name, "$foreground 60%"), (f"{shape} {word}", style))
+    if lock.phase is LockPhase.UNKNOWN:
+        return Content.styled(f"{name}· …   ", "$foreground 60%")
     if not lock.wedged:
-        return Content.assemble((name, "$foreground 60%"), ("◐ in use", "$state-working"))
+        # A write of a moment holds it for a moment: one look that meets it is nothing to tell.
+        free = lock.phase is LockPhase.FREE or lock.looks < 2
+        shape, style = ("● free", "$state-done") if free else ("◐ held", "$state-working")
+        return Content.assemble((name, "$foreground 60%"), (shape, style))
     return Content.styled(f"{name}◆ held {age_text(lock.held_s(now))}", "b $state-blocked")
 
 

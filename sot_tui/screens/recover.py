@@ -17,7 +17,7 @@ from textual.widgets import Button
 
 from sot_tui.comm.clock import age_text
 from sot_tui.comm.fleet import LockPhase, LockState
-from sot_tui.engine.client import LookAtLock, Outcome, Recover, Recovery, RestWrites
+from sot_tui.engine.client import ANOTHER_WRITER, LookAtLock, Outcome, Recover, Recovery, RestWrites
 from sot_tui.screens import show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.place import Dialog
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from sot_tui.screens.desk import Desk
 
-ANOTHER = "another writer cleared it"
-"""What is said when the lock no longer names the holder that was looked at."""
 _LABEL_CELLS = 8
 
 
@@ -90,12 +88,12 @@ class RecoverDialog(Dialog[None]):
         if self._over or self._busy or not self.is_mounted or lock.phase is LockPhase.UNKNOWN:
             return
         if lock.phase is LockPhase.FREE:
-            self._end(f"{ANOTHER}: the registry lock is free")
+            self._end(f"{ANOTHER_WRITER}: the registry lock is free")
         elif (lock.phase, lock.record) == (self._lock.phase, self._lock.record):
             self._lock = lock
             self._show()
         else:
-            self._end(f"{ANOTHER}: it is held by {lock.holder or 'someone else'} now")
+            self._end(f"{ANOTHER_WRITER}: it is held by {lock.holder or 'someone else'} now")
 
     def _end(self, sentence: str) -> None:
         self._over = sentence

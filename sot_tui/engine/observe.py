@@ -1,0 +1,86 @@
+"""Looking at the registry and at its lock: what the tick sees, as events, and the recover that a person asks for.
+
+A look takes nothing and writes nothing. A recover proves the death again at the moment it is asked for, and then takes
+the contract's reclaim path, which is `registry_lock.clear`'s.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from sot_tui.comm import fleet as rules, registry as book_of, registry_lock
+from sot_tui.comm.fleet import LockPhase, LockState
+from sot_tui.comm.registry_lock import LockIs
+from sot_tui.engine.client import ANOTHER_WRITER, Recovered, Recovery
+from sot_tui.engine.fold import LockLooked, RegistryRead, RegistryUnread
+
+if TYPE_CHECKING:
+    from sot_tui.comm.home import Home
+
+_PHASES = {
+    LockIs.FREE: LockPhase.FREE,
+    LockIs.HELD: LockPhase.HELD,
+    LockIs.OLDER_VERSION: LockPhase.OLDER_VERSION,
+    LockIs.UNPARSABLE: LockPhase.UNPARSABLE,
+    LockIs.UNREADABLE: LockPhase.UNREADABLE,
+}
+
+
+class Observer:
+    """The eyes of one comm home."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._last_read: tuple[bytes, RegistryRead] | None = None
+
+    def registry(self) -> RegistryRead | RegistryUnread:
+        """Read the registry; the same bytes as last time are not taken apart again."""
+        now = self._home.clock.now()
+        data = book_of.registry_bytes(self._home)
+        if isinstance(data, book_of.Unread):
+            return RegistryUnread(data.missing, data.why)
+        if self._last_read is not None and self._last_read[0] == data:
+            return RegistryRead(self._last_read[1].agents, self._last_read[1].version, now)
+        book = book_of.parse(data)
+        if book is None:
+            return RegistryUnread(missing=False, why="it is not one JSON document with an object .agents")
+        agents = {handle: rules.agent(handle, entry) for handle, entry in book.agents.items()}
+        event = RegistryRead(MappingProxyType(agents), book.version, now)
+        self._last_read = (data, event)
+        return event
+
+    def lock(self) -> LockLooked:
+        """Look at the registry lock."""
+        return LockLooked(self._lock_state(registry_lock.look(self._home)), self._home.clock.monotonic())
+
+    def _lock_state(self, look: registry_lock.LockLook) -> LockState:
+        record = look.record
+        return LockState(
+            _PHASES[look.state],
+            record=record.line.rstrip("\n") if record else "",
+            holder=f"{record.name} pid {record.pid} start {record.start}" if record else "",
+            age_s=look.age_s,
+            dead=look.provable,
+            verdict=look.verdict,
+            recovery=look.recovery,
+            looked_at=self._home.clock.now(),
+        )
+
+    def recover(self, record: str) -> Recovered:
+        """Clear the lock if it still names `record` and this box still proves its holder dead."""
+        look = registry_lock.look(self._home)
+        if look.state is LockIs.FREE:
+            return Recovered(Recovery.ANOTHER, f"{ANOTHER_WRITER}: the registry lock is free")
+        state = self._lock_state(look)
+        if state.record != record:
+            holder = state.holder or "someone else"
+            return Recovered(Recovery.ANOTHER, f"{ANOTHER_WRITER}: it is held by {holder} now")
+        if not look.provable:
+            return Recovered(Recovery.REFUSED, look.sentence)
+        outcome = registry_lock.clear(self._home)
+        if isinstance(outcome, registry_lock.NotCleared):
+            return Recovered(Recovery.REFUSED, outcome.sentence)
+        if isinstance(outcome, registry_lock.Free) or outcome.by_another:
+            return Recovered(Recovery.ANOTHER, f"{ANOTHER_WRITER}: {outcome.sentence}")
+        return Recovered(Recovery.CLEARED, outcome.sentence)

@@ -1,0 +1,280 @@
+"""The engine: it starts the duties in order, holds the newest fleet, and carries out commands.
+
+The comm home is looked at by the 2 s tick, which is the truth, and at once after a hint of the watch. Every read and
+every write is a function of `comm` in a named thread; the loop touches no disk. The engine's own registry writes (the
+operator's stamp) rest while a recover dialog is open, because every writer reclaims a dead holder's lock by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Self, TypeVar, cast
+
+from sot_tui.comm import fleet as rules, mounts, names, registry
+from sot_tui.comm.errors import Refused, SotError, Unreadable
+from sot_tui.comm.fleet import Fleet, LockPhase, Reading
+from sot_tui.comm.home import ensure_home
+from sot_tui.engine import config, operator
+from sot_tui.engine.client import (
+    ClearDone,
+    Command,
+    Listed,
+    LookAtLock,
+    OpenMail,
+    Outcome,
+    Recover,
+    RestWrites,
+    Send,
+)
+from sot_tui.engine.duties import Duties
+from sot_tui.engine.executors import Executor
+from sot_tui.engine.fold import Event, Faulted, MailCounted, OperatorStands, fold
+from sot_tui.engine.mailroom import Mailroom
+from sot_tui.engine.observe import Observer
+from sot_tui.engine.watch import watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from sot_tui.comm.home import Home
+
+T = TypeVar("T")
+
+TICK_SECS = 2.0
+"""Seconds between two looks when nothing hints at a change (product, Locks: a banner after two seconds)."""
+HELD_TICK_SECS = 0.5
+"""The same while the registry lock is held, so that a banner comes soon after the two seconds."""
+STAMP_SECS = 60.0
+"""Seconds between two stamps of the operator's `last_seen` (contract, Liveness: every minute)."""
+LEAVE_SECS = 3.0
+"""Seconds that the end of the engine waits for a write under way."""
+
+
+class Engine:
+    """The duties of one comm home, in this process; an asynchronous context that is alive while it is entered."""
+
+    def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
+        self._home = home
+        self._environ = environ
+        self._listeners: list[Callable[[], None]] = []
+        self._executors = {name: Executor(name) for name in ("registry", "look", "count", "inbox", "send", "watch")}
+        self._group = asyncio.TaskGroup()
+        self._duties = Duties(self._group, home.clock, self._tell)
+        self._hint, self._mail_hint = asyncio.Event(), asyncio.Event()
+        self._made = asyncio.Event()
+        self._resting = 0
+        self._may_write = asyncio.Event()
+        self._may_write.set()
+        self._observer = Observer(home)
+        self._mailroom = Mailroom(home, environ)
+        self.config = config.read(environ)
+        self.fleet = Fleet(home=home.path, host=_host(home, environ))
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        """Start every duty, in the order in which one needs another."""
+        await self._group.__aenter__()
+        for warning in self.config.warnings:
+            self._tell(Faulted("settings", warning, self._home.clock.now()))
+        self._duties.start("home", self._make_home)
+        self._duties.start("look", self._look)
+        self._duties.start("mail", self._count_mail)
+        self._duties.start("watch", self._watch)
+        self._duties.start("operator", self._be_operator)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End every duty, and let a write under way come to its end."""
+        self._duties.stop()
+        await self._group.__aexit__(None, None, None)
+        await asyncio.gather(*(executor.close(LEAVE_SECS) for executor in self._executors.values()))
+
+    def now(self) -> float:
+        """Return the wall clock's moment."""
+        return self._home.clock.now()
+
+    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Have `changed` called after each visible change; return what ends that."""
+        self._listeners.append(changed)
+        return lambda: self._listeners.remove(changed)
+
+    def _tell(self, event: Event) -> None:
+        before, self.fleet = self.fleet, fold(self.fleet, event)
+        if self.fleet.revision != before.revision:
+            for changed in tuple(self._listeners):
+                changed()
+
+    async def _in(self, executor: str, function: Callable[[], T]) -> T:
+        return await self._executors[executor].run(function)
+
+    # -- duties ------------------------------------------------------------------------------------------------------
+
+    async def _make_home(self, well: Callable[[], None]) -> None:
+        """Make what is missing of the comm home, and record the inbox lock's manager, once."""
+        fault = await self._in("registry", self._made_home)
+        self._made.set()
+        self._hint.set()
+        if fault:
+            raise Unreadable(fault)
+        well()
+        await asyncio.Event().wait()
+
+    def _made_home(self) -> str:
+        try:
+            ensure_home(self._home)
+        except OSError as error:
+            raise Unreadable(f"the comm home {self._home.path} cannot be used: {error.strerror}") from error
+        named_hub = config.names_hub(self._environ, self.fleet.host)
+        return mounts.record_lock_manager(self._home, named_hub=named_hub).fault
+
+    async def _look(self, well: Callable[[], None]) -> None:
+        """Read the registry and look at its lock, each tick and after each hint."""
+        await self._made.wait()
+        live_secs = registry.live_secs()
+        self.fleet = self.fleet._replace(live_secs=live_secs)
+        while True:
+            self._hint.clear()
+            self._tell(await self._in("look", self._observer.registry))
+            self._tell(await self._in("look", self._observer.lock))
+            self._mail_hint.set()
+            well()
+            free = self.fleet.lock.phase is LockPhase.FREE
+            await _until(self._hint, TICK_SECS if free else HELD_TICK_SECS)
+
+    async def _count_mail(self, well: Callable[[], None]) -> None:
+        """Count the unread mail of every handle whose inbox or cursor is another than it was."""
+        while True:
+            await self._mail_hint.wait()
+            self._mail_hint.clear()
+            handles = [handle for handle in self.fleet.agents if names.is_file_safe(handle)]
+            counted = await self._in("count", partial(self._mailroom.counted, handles))
+            if counted:
+                self._tell(MailCounted(counted))
+            well()
+
+    async def _watch(self, well: Callable[[], None]) -> None:
+        """Give a hint after each change; when a folder is another one, watch that."""
+        await self._made.wait()
+        while True:
+            await watch(self._home, self._executors["watch"], self._hint.set, well)
+
+    async def _be_operator(self, well: Callable[[], None]) -> None:
+        """Join as the person's own handle, and stamp it each minute."""
+        await self._made.wait()
+        person = operator.operator_of(self._home, self._environ, self.config.of("operator"))
+        while True:
+            await self._may_write.wait()
+            await self._join(person)
+            well()
+            await asyncio.sleep(STAMP_SECS)
+            while await self._is_listed(person.handle):
+                await self._may_write.wait()
+                await self._in("registry", lambda: registry.touch(self._home, person.handle))
+                well()
+                await asyncio.sleep(STAMP_SECS)
+
+    async def _join(self, person: operator.Operator) -> None:
+        if self.fleet.registry.reading is Reading.UNREADABLE:
+            # Nothing is written to, or in the place of, a registry that cannot be read, not even an empty one.
+            raise Refused("you are not joined while the registry cannot be read")
+        handle = await self._in("registry", lambda: operator.join(self._home, self._environ, person))
+        self._mailroom.person = person
+        self._tell(OperatorStands(handle))
+        self._hint.set()
+
+    async def _is_listed(self, handle: str) -> bool:
+        """Tell whether the operator's entry stands; one that somebody removed is joined anew."""
+        book = await self._in("look", lambda: registry.read(self._home))
+        return isinstance(book, registry.Unread) or book.entry(handle) is not None
+
+    # -- commands ----------------------------------------------------------------------------------------------------
+
+    async def do(self, command: Command[T]) -> T:
+        """Carry out a command and return its outcome; what it changed is looked at at once."""
+        try:
+            return cast("T", await self._done(command))
+        finally:
+            self._hint.set()
+
+    async def _done(self, command: object) -> object:
+        match command:
+            case ClearDone(handle):
+                return await self._in("registry", lambda: self._clear_done(handle))
+            case Send(to, text):
+                return await self._in("send", lambda: self._mailroom.send(to, text))
+            case OpenMail():
+                return await self._in("inbox", lambda: self._mailroom.opened(command))
+            case Listed(batch):
+                return await self._in("inbox", lambda: self._mailroom.listed(batch))
+            case LookAtLock():
+                self._tell(await self._in("look", self._observer.lock))
+                return self.fleet.lock
+            case RestWrites(rest):
+                return self._rest(rest=rest)
+            case Recover(record):
+                return await self._in("registry", lambda: self._observer.recover(record))
+            case _:
+                raise TypeError(f"no such command: {command!r}")
+
+    def _rest(self, *, rest: bool) -> Outcome:
+        """Let our own registry writes rest while any dialog wants them to."""
+        self._resting = max(0, self._resting + (1 if rest else -1))
+        if self._resting:
+            self._may_write.clear()
+        else:
+            self._may_write.set()
+        return Outcome(good=True)
+
+    def _clear_done(self, handle: str) -> Outcome:
+        one = self.fleet.agents.get(handle)
+        if one is not None and one.done and not rules.is_here(self.fleet, one):
+            return Outcome(good=False, sentence=f"@{handle}: {rules.OTHER_BOX} ({one.host or 'it names no host'})")
+        written = registry.clear_done(self._home, handle, self.fleet.host)
+        if isinstance(written, registry.NotWritten):
+            return Outcome(good=False, sentence=written.sentence)
+        return Outcome(good=True, sentence=f"cleared the done of @{handle}" if written is not None else "")
+
+
+class LocalClient:
+    """The engine in this process, as a screen knows it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def fleet(self) -> Fleet:
+        """Return the newest fleet."""
+        return self._engine.fleet
+
+    def now(self) -> float:
+        """Return the moment that ages are taken against."""
+        return self._engine.now()
+
+    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Have `changed` called after each visible change; return what ends that."""
+        return self._engine.listen(changed)
+
+    async def do(self, command: Command[T]) -> T:
+        """Carry out a command and return its outcome."""
+        return await self._engine.do(command)
+
+
+def _host(home: Home, environ: Mapping[str, str]) -> str:
+    try:
+        return names.declared_host(environ, home.procs)
+    except SotError:
+        return ""  # the operator's duty says what is wrong with it
+
+
+async def _until(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, at most so long."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return
