@@ -208,6 +208,21 @@ def test_file_line_when_the_append_fails_then_cut_back_to_the_length_after_the_f
     assert (comm_home / "inbox" / "a.jsonl").read_bytes() == WHOLE
 
 
+def test_file_line_when_the_append_fails_then_the_cut_is_flushed_so_that_no_crash_brings_the_line_back(
+    comm_home: Path,
+) -> None:
+    class FullDisk(WatchedDisk):
+        def write(self, descriptor: int, data: bytes) -> None:
+            super().write(descriptor, data)
+            raise FULL
+
+    disk = FullDisk()
+    home = mail_home(comm_home, disk=disk)
+    put(comm_home, WHOLE)
+    assert isinstance(inbox.file_line(home, "a", LINE), NotFiled)
+    assert disk.steps[-6:] == ["write", f"cut to {len(WHOLE)}", "flush", "close a.jsonl", "unlock", "close a.lock"]
+
+
 def test_file_line_when_the_new_inboxs_name_cannot_be_flushed_then_not_filed(comm_home: Path) -> None:
     home = mail_home(comm_home, disk=FaultyDisk(flush_folder=OSError(5, "Input/output error")))
     assert inbox.file_line(home, "a", LINE) == NotFiled("the append failed: Input/output error")
@@ -315,6 +330,14 @@ def test_read_batch_when_another_reader_holds_the_lock_then_read(comm_home: Path
     holder = held(comm_home, fcntl.LOCK_SH)
     assert inbox.read_batch(home, "a") == Batch([WHOLE[:-1]], total=1)
     os.close(holder)
+
+
+def test_read_batch_when_it_has_read_then_a_writer_passes_at_once(comm_home: Path) -> None:
+    """Contract: poll "reads its batch once under the lock, lets go, shows the batch"."""
+    home = mail_home(comm_home)
+    put(comm_home, WHOLE)
+    assert isinstance(inbox.read_batch(home, "a"), Batch)
+    assert inbox.file_line(home, "a", LINE, wait_s=0) == Filed(0)
 
 
 @pytest.mark.parametrize("record", [None, "none\n", "local somebody-else\nm2\n", "nfs4 server:/export\nm1\n"])
@@ -436,6 +459,14 @@ def test_peek_when_a_big_inbox_then_the_newest_lines_with_their_numbers_and_mark
     assert seen.total == 5000
     first = max(1, 5001 - newest)
     assert seen.lines == [PeekedLine(number, lines[number - 1][:-1], number <= shown) for number in range(first, 5001)]
+
+
+def test_peek_when_a_block_ends_at_a_line_then_still_as_many_as_asked(comm_home: Path) -> None:
+    home = mail_home(comm_home)
+    put(comm_home, (b"x" * 63 + b"\n") * 4096)
+    seen = inbox.peek(home, "a", 1024)  # exactly one block of 64 KiB
+    assert isinstance(seen, inbox.Peek)
+    assert (len(seen.lines), seen.lines[0].number, seen.lines[-1].number) == (1024, 3073, 4096)
 
 
 @pytest.mark.parametrize(("said", "read"), [(b"2", 2), (b"3 1-1", 2), (b"4 1-1", 3), (b"oops", 3), (b"9 1-1", 0)])

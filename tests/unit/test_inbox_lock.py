@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,6 +80,18 @@ def is_free(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+def descriptors_on(path: Path) -> list[int]:
+    """Return this process's descriptors on a file, found by trying: not every system lists them."""
+    wanted = (path.stat().st_dev, path.stat().st_ino)
+    found = []
+    for descriptor in range(256):
+        with suppress(OSError):
+            status = os.fstat(descriptor)
+            if (status.st_dev, status.st_ino) == wanted:
+                found.append(descriptor)
+    return found
 
 
 def wait_until(fact: object) -> None:
@@ -236,6 +248,45 @@ def test_take_when_a_signal_interrupts_the_wait_then_nothing_is_held_afterwards(
         assert inbox_lock._Waiter.left_behind
     wait_until(lambda: not inbox_lock._Waiter.left_behind)
     wait_until(lambda: is_free(lock_file))
+
+
+def test_take_when_a_signal_comes_with_the_grant_then_the_lock_is_let_go(
+    comm_home: Path, lock_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = mail_home(comm_home)
+    waiter = inbox_lock._Waiter(home, "a", Grip.WRITER)
+    wait = waiter._ended.wait
+
+    def interrupted(_timeout: float) -> bool:
+        wait(20)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(waiter._ended, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        waiter.take_by(home.clock.monotonic() + 30)
+    assert is_free(lock_file)
+
+
+def test_take_when_the_blocking_call_fails_then_its_code_and_text_and_no_descriptor_stays(
+    comm_home: Path, lock_file: Path
+) -> None:
+    class BrokenDisk(Disk):
+        def lock(self, descriptor: int, operation: int) -> None:
+            if not operation & fcntl.LOCK_NB:
+                raise OSError(4, "Interrupted system call")
+            super().lock(descriptor, operation)
+
+    home = mail_home(comm_home, disk=BrokenDisk())
+    with other_holder(lock_file):
+        assert take(home, "a", Grip.WRITER, LOCAL, 30) == Fault("flock 4: Interrupted system call")
+    assert not descriptors_on(lock_file)
+
+
+def test_take_when_busy_then_no_descriptor_stays(comm_home: Path, lock_file: Path) -> None:
+    home = mail_home(comm_home)
+    with other_holder(lock_file):
+        assert take(home, "a", Grip.WRITER, NFS, 0.02) == Busy(0.02)
+    assert not descriptors_on(lock_file)
 
 
 @pytest.mark.parametrize(

@@ -29,18 +29,28 @@ class MountedDisk(Disk):
         self.mountinfo = mountinfo
         self.own_disk = own_disk
         self.winner = ""
+        self.flushed = False
         self.fault: OSError | None = None
 
     def read(self, path: str) -> bytes:
         return self.mountinfo if path == mounts.MOUNTINFO else super().read(path)
 
     def link(self, source: str, target: str) -> None:
+        assert self.flushed
         if self.winner:
             with open(target, "w") as file:
                 file.write(self.winner)
         if self.fault is not None:
             raise self.fault
         super().link(source, target)
+
+    def flush(self, descriptor: int) -> None:
+        super().flush(descriptor)
+        self.flushed = True
+
+    def rename(self, source: str, target: str) -> None:
+        assert self.flushed
+        super().rename(source, target)
 
     def is_on_local_mount(self, path: str) -> bool:
         return self.own_disk and bool(path)
@@ -257,8 +267,11 @@ def test_record_when_an_nfs_hub_has_no_machine_id_then_an_unknown_writer(comm_ho
     assert mounts.record_lock_manager(home, named_hub=True) == Recorded("nfs4 server:/export", "")
     assert record_of(comm_home) == "nfs4 server:/export\n"
     (comm_home / "inbox-lock-manager").write_text("local m1\n-\n")
-    assert "an unknown machine" not in mounts.record_lock_manager(home, named_hub=True).fault
+    assert "written by machine -" in mounts.record_lock_manager(home, named_hub=True).fault
     assert record_of(comm_home) == "local m1\n-\n"
+    (comm_home / "inbox-lock-manager").write_text("local m1\n")
+    assert "written by an unknown machine" in mounts.record_lock_manager(home, named_hub=True).fault
+    assert record_of(comm_home) == "local m1\n"
 
 
 def test_lock_record_when_there_is_one_then_both_lines(comm_home: Path) -> None:
