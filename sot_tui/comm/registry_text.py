@@ -12,7 +12,11 @@ import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from json import JSONDecoder
 from json.encoder import encode_basestring
-from typing import Any, NamedTuple, NoReturn
+
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 _INTEGER_DIGITS = 4300
 """The longest integer that Python reads; jq and others know no limit."""
@@ -39,7 +43,13 @@ class Number(float):
         return number
 
 
-class Agents(MutableMapping[str, Any]):
+if TYPE_CHECKING:
+    _Entries = MutableMapping[str, Any]
+else:
+    _Entries = MutableMapping
+
+
+class Agents(_Entries):
     """The entries of a registry by handle, each opened when it is asked for.
 
     What is handed out may be changed in place and is written anew; the rest is written as it was read.
@@ -200,8 +210,8 @@ def _split(data: bytes, known: Mapping[str, str]) -> tuple[_Split, dict[str, Any
 def _members(text: str, at: int, known: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any], int]:
     """Return the members of an object by key, as text and as values, and where it ends; `at` is past its brace.
 
-    A member that stands letter for letter as it stood before is not parsed again, and its value is left out: it is
-    whole, as it was, if what comes after it is what may come after a member.
+    A member that stands letter for letter as it stood before is not parsed again, and its value is left out. That holds
+    for what ends in a sign of its own; a number could go on.
     """
     members: dict[str, str] = {}
     values: dict[str, Any] = {}
@@ -210,7 +220,7 @@ def _members(text: str, at: int, known: Mapping[str, str]) -> tuple[dict[str, st
     before = iter(known.items())
     guess, member = next(before, ("", ""))
     while True:
-        if member and text.startswith(member, at):
+        if member and member[-1] in '"}]' and text.startswith(member, at):
             key, end = guess, at + len(member)
             values.pop(key, None)
             members[key] = member
