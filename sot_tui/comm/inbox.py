@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
 
 from sot_tui.comm import cursor, frames, inbox_lock, mounts
 from sot_tui.comm.inbox_lock import Grip, Held
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
@@ -305,7 +305,8 @@ def peek(home: Home, handle: str, newest: int) -> Peek | Failed:
     except OSError as error:
         return Failed(f"{error.strerror}")
     finally:
-        disk.close(descriptor)
+        with suppress(OSError):
+            disk.close(descriptor)
     # Lines before the tail stand as blank ones: their number matters here, their bytes do not.
     at = cursor.offset(said, b"\n" * before + tail)
     lines = tail.split(b"\n")[:-1]

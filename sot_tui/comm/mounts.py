@@ -11,7 +11,8 @@ import os
 import re
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
@@ -249,12 +250,10 @@ def _write_record(home: Home, own: str, *, replace: bool) -> bool:
             return True
         disk.link(draft, home.lock_manager)
     except FileExistsError:
-        disk.unlink(draft)
         return False
-    except OSError:
-        disk.unlink(draft)
-        raise
-    disk.unlink(draft)
+    finally:
+        with suppress(OSError):  # renamed away, or litter that harms nobody
+            disk.unlink(draft)
     return True
 
 
