@@ -7,9 +7,9 @@ registry.json); waits are taken against a clock that no person can set. Nothing 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NewType, Protocol
 
 from sot_tui.comm.errors import Misuse
+from sot_tui.comm.light import TYPE_CHECKING, NewType, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,15 +26,12 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Return the wall clock in seconds since the epoch."""
-        ...
 
     def monotonic(self) -> float:
         """Return seconds on a clock that never steps; only differences mean something."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Wait for `seconds`."""
-        ...
 
 
 class SystemClock:

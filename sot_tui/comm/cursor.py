@@ -10,9 +10,9 @@ a line that was not shown.
 from __future__ import annotations
 
 import zlib
-from typing import NamedTuple
 
 from sot_tui.comm.jsonline import decode_like_jq
+from sot_tui.comm.light import NamedTuple
 
 _MIRROR = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 

@@ -10,7 +10,11 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from typing import Any
+
+from sot_tui.comm.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 MNT_LOCAL = 0x1000
 """Flag of a mount that is stored on the machine itself (sys/mount.h)."""

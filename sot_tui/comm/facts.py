@@ -8,9 +8,12 @@ the verb stays as it is. Whether a process may say a verb is not decided here.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from sot_tui.comm.clock import Stamp
 
 FACTS = ("floor", "dialog", "question", "waiting", "done", "note")

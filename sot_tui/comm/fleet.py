@@ -11,14 +11,15 @@ from __future__ import annotations
 import time
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sot_tui.comm import facts
 from sot_tui.comm.clock import age_text, seconds_of
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.registry import LIVE_SECS, is_live as is_live_entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 DOUBT_SECS = 300
 """Seconds after which a `working` is doubted; a running turn's heartbeat stamps about once a minute."""

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
 
 from sot_tui.comm.jsonline import NotStrict, decode_like_jq, decode_object
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

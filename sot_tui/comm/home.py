@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import NamedTuple
 
 from sot_tui.comm.clock import Clock, SystemClock
 from sot_tui.comm.disk import FILE_MODE, FOLDER_MODE, Disk
+from sot_tui.comm.light import NamedTuple
 from sot_tui.comm.proof import Procs, SystemProcs
 
 PROTOCOL_VERSION = 1

@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import stat
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
 
 from sot_tui.comm import ancestry, names, registry
 from sot_tui.comm.errors import Misuse, Refused, Unreadable
 from sot_tui.comm.home import ensure_home
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.registry import Registry, Unread
 from sot_tui.comm.slots import claim_in
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from sot_tui.comm.clock import seconds_said
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.mounts import NFS_MANAGER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import ClassVar
 
     from sot_tui.comm.home import Home
 

@@ -8,18 +8,19 @@ one name for two projects; nothing is written before it is made, and a join that
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sot_tui.comm import identity, names, registry
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.identity import Binding, Context
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.registry import NotWritten, Registry
 from sot_tui.comm.registry_lock import Wait
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from sot_tui.comm.home import Home
     from sot_tui.comm.identity import Pin

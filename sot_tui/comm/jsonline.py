@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, NoReturn
 
 from sot_tui.comm.errors import Refused
+from sot_tui.comm.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 DEPTH_LIMIT = 127
 """Arrays and objects within one another, at most (contract, Message frame: "nesting past 127")."""

@@ -8,9 +8,9 @@ name cut to 12, with `-<hash6>` of the raw name appended when that changed it.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from sot_tui.comm.errors import Misuse, Refused
+from sot_tui.comm.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

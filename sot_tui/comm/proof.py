@@ -14,7 +14,8 @@ import sys
 from enum import Enum
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,31 +35,24 @@ class Procs(Protocol):
 
     def host_name(self) -> str:
         """Return the machine's host name as the kernel has it."""
-        ...
 
     def machine_id(self) -> str:
         """Return the machine's id (Linux /etc/machine-id, macOS the host UUID), or `-`."""
-        ...
 
     def boot_id(self) -> str:
         """Return the id of the running boot, or `-`."""
-        ...
 
     def pid_namespace(self) -> str:
         """Return the pid namespace's inode number (macOS: `darwin`), or `-`."""
-        ...
 
     def pid(self) -> int:
         """Return this process's id."""
-        ...
 
     def start_of(self, pid: int) -> str | None:
         """Return a process's start (Linux: the tick of field 22), `-` when it cannot be read, None when it is gone."""
-        ...
 
     def serial(self) -> int:
         """Return a number that this process has not given before, for names of temp files."""
-        ...
 
 
 class SystemProcs:

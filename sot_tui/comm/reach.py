@@ -6,7 +6,7 @@ a race is made to happen each time, with no sleep. Nothing in the product listen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from sot_tui.comm.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sot_tui.comm.clock import is_stamp_shape, seconds_said, stamp
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.reach import reach
 from sot_tui.comm.registry_lock import Held, NotTaken, Wait, release, still_held, take
 from sot_tui.comm.registry_text import Agents, Registry, data_of, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from sot_tui.comm.home import Home
 

@@ -14,9 +14,9 @@ import stat
 from _thread import allocate_lock
 from contextlib import suppress
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
 
 from sot_tui.comm.clock import seconds_said
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.mounts import proves_fresh_reads
 from sot_tui.comm.proof import Proof, Record, Verdict, is_own, judge, own_record, parse_record
 from sot_tui.comm.reach import reach

@@ -8,10 +8,9 @@ said for a line that is not flushed, nor for a handle that no live session holds
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from sot_tui.comm import frames, inbox, mounts, names, registry
 from sot_tui.comm.clock import stamp
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home

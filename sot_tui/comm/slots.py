@@ -8,9 +8,9 @@ is written here.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
 
 from sot_tui.comm import names
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home

@@ -8,10 +8,10 @@ it prints the sentence that the rule gave.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from sot_tui.comm import identity
 from sot_tui.comm.errors import Exit, Unheard
+from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.text import printable, printable_error
 
 if TYPE_CHECKING:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from sot_tui.comm import facts, identity, registry
 from sot_tui.comm.clock import seconds_of
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import home_here
+from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.registry import Registry, Unread
 from sot_tui.verbs._session import ask, misused, say, tell
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from sot_tui.comm.home import Home
 
 USAGE = """\

@@ -6,11 +6,10 @@ bytes that were read, and only when all of them were shown.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sot_tui.comm import frames, inbox, registry
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import home_here
+from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.registry import Unread
 from sot_tui.verbs._session import answer, ask, misused, say, tell, who_am_i
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import home_here
+from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.slots import Finding, audit
 from sot_tui.verbs._session import ask, say, tell
 

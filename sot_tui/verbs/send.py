@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sot_tui.comm import identity, names, registry, routes
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import home_here
+from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.registry import Registry, Unread
 from sot_tui.verbs._session import answer, ask, misused, tell, who_am_i
 

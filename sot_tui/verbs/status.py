@@ -7,7 +7,6 @@ the row that a daemon speaks for, and takes only `dialog` and `resumed`, only fr
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from sot_tui.comm import ancestry, facts, identity, names, registry
 from sot_tui.comm.clock import stamp
@@ -15,6 +14,7 @@ from sot_tui.comm.errors import Exit
 from sot_tui.comm.facts import EVENTS, ROW_EVENTS, Verb
 from sot_tui.comm.home import home_here
 from sot_tui.comm.identity import Binding
+from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.registry import NotWritten, Registry, Unread
 from sot_tui.comm.registry_lock import Wait
 from sot_tui.verbs._session import ask, tell
