@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import suppress
 from functools import lru_cache
 
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
