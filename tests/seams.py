@@ -1,13 +1,20 @@
-"""Time and processes as a test holds them in its hand: a clock that jumps, and a machine that is a table."""
+"""Time, mounts and processes as a test holds them: a clock that jumps, a mount of choice, a machine that is a table."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sot_tui.comm.disk import Disk
+from sot_tui.comm.mounts import MOUNTINFO
 from sot_tui.comm.proof import Record, own_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+FRESH_MOUNT = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
+"""A mountinfo that proves fresh reads everywhere, so that a test runs alike in a container."""
+STALE_MOUNT = b"27 1 0:40 / / rw,relatime - overlay overlay rw\n"
+"""A mountinfo that proves none."""
 
 EPOCH = 1_780_000_000.0
 """Where every fake wall clock starts."""
@@ -38,6 +45,20 @@ class JumpingClock:
     def pass_(self, seconds: float) -> None:
         self.wall += seconds
         self.mono += seconds
+
+
+class MountedDisk(Disk):
+    """The real disk, lying on a mount of one's choice."""
+
+    def __init__(self, mountinfo: bytes = FRESH_MOUNT) -> None:
+        self.mountinfo = mountinfo
+
+    def read(self, path: str) -> bytes:
+        return self.mountinfo if path == MOUNTINFO else super().read(path)
+
+    def is_on_local_mount(self, path: str) -> bool:
+        del path
+        return self.mountinfo == FRESH_MOUNT
 
 
 class Machine:

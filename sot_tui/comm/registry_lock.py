@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from _thread import allocate_lock
 from contextlib import suppress
 from enum import Enum
@@ -82,8 +81,8 @@ class Held(NamedTuple):
 
     record: Record
     """What the lock says."""
-    identity: tuple[int, int] | None
-    """Device and inode of the lock's file, by which release knows it; None when it could not be read."""
+    identity: tuple[int, int, int] | None
+    """Device, inode and time of the lock's file, by which release knows it; None when they could not be read."""
 
 
 class NotTaken(NamedTuple):
@@ -164,7 +163,7 @@ class _Link(NamedTuple):
     """What came of writing a record to a temp file and linking it."""
 
     made: bool = False
-    identity: tuple[int, int] | None = None
+    identity: tuple[int, int, int] | None = None
     exists: bool = False
     """Whether the name is another's."""
     fault: str = ""
@@ -248,14 +247,20 @@ def release(home: Home, held: Held) -> None:
 
 
 def still_held(home: Home, held: Held) -> bool:
-    """Tell whether the lock is still the file that was taken; what cannot be read is taken to be."""
+    """Tell whether the lock is still the one that was taken; what cannot be read is taken to be.
+
+    An inode is soon given to another file, so its time counts too; where they differ, the record decides.
+    """
     try:
         found = home.disk.stat(home.lock)
     except FileNotFoundError:
         return False
     except OSError:
         return True
-    return held.identity is None or (stat.S_ISREG(found.st_mode) and held.identity == (found.st_dev, found.st_ino))
+    if held.identity == (found.st_dev, found.st_ino, found.st_mtime_ns):
+        return True
+    at = _read(home, home.lock)
+    return at.state is LockIs.UNREADABLE or at.record == held.record
 
 
 def clear(home: Home) -> Cleared | Free | NotCleared:
@@ -587,7 +592,7 @@ def _link(home: Home, me: Record, target: str) -> _Link:
         return _Link(made=True, identity=_identity(home, temp))
     except OSError as error:
         ours, theirs = _identity(home, temp), _identity(home, target)
-        if ours is not None and ours == theirs:
+        if ours is not None and theirs is not None and ours[:2] == theirs[:2]:
             return _Link(made=True, identity=ours)
         if isinstance(error, FileExistsError):
             return _Link(exists=True)
@@ -649,12 +654,12 @@ def _age_text(age: float) -> str:
     return f"{-int(-age // 1)}s"
 
 
-def _identity(home: Home, path: str) -> tuple[int, int] | None:
+def _identity(home: Home, path: str) -> tuple[int, int, int] | None:
     try:
         found = home.disk.stat(path)
     except OSError:
         return None
-    return (found.st_dev, found.st_ino)
+    return (found.st_dev, found.st_ino, found.st_mtime_ns)
 
 
 def _marker(home: Home, record: Record) -> str:
