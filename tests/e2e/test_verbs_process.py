@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
+from sot_tui.comm import registry_lock
 from sot_tui.comm.clock import stamp
+from sot_tui.comm.home import Home
+from sot_tui.comm.mounts import lock_identity
 
 COMMAND = str(Path(sys.executable).with_name("sot-tui"))
 HOSTILE = "[/] \x1b]0;title\x07 \x9b31m \u202edesrever\u202c \ufe0f 项目 \x7f"
@@ -66,12 +69,9 @@ class Box:
         now = stamp(time.time())
         book["agents"]["beta-box"] = {**book["agents"]["alpha-box"], "root": "/elsewhere", "last_seen": now}
         self.comm.joinpath("registry.json").write_text(json.dumps(book), encoding="utf-8")
-        machine = Path("/etc/machine-id").read_text(encoding="ascii").strip()
-        from sot_tui.comm.home import Home
-        from sot_tui.comm.mounts import lock_identity
-
-        identity = lock_identity(Home(str(self.comm)))
-        self.comm.joinpath("inbox-lock-manager").write_text(f"{identity}\n{machine}\n", encoding="ascii")
+        home = Home(str(self.comm))
+        record = f"{lock_identity(home)}\n{home.procs.machine_id()}\n"
+        self.comm.joinpath("inbox-lock-manager").write_text(record, encoding="ascii")
 
     def book(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.comm.joinpath("registry.json").read_text(encoding="utf-8"))
@@ -346,9 +346,6 @@ def test_verb_when_the_working_folder_is_gone_then_one_sentence(box: Box) -> Non
 
 def test_verb_when_interrupted_then_it_ends_quietly_and_lets_the_lock_go(joined: Box) -> None:
     """A status waits for a lock that a live process holds; Ctrl-C ends it with the shells' code."""
-    from sot_tui.comm import registry_lock
-    from sot_tui.comm.home import Home
-
     home = Home(str(joined.comm))
     held = registry_lock.take(home, registry_lock.Wait.RULED)
     assert isinstance(held, registry_lock.Held)
