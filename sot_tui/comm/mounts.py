@@ -54,7 +54,6 @@ class Mount(NamedTuple):
     """The options of the mount and of its file system together."""
 
 
-@lru_cache(maxsize=1)  # every filing asks anew, and finds the same bytes
 def parse_mountinfo(text: bytes) -> tuple[Mount, ...]:
     """Return the mounts that mountinfo lists, in its order; a line of another shape is left out."""
     mounts = []
@@ -101,9 +100,14 @@ def home_mount(home: Home) -> Mount | None:
 
 def _mount_of(home: Home, path: str) -> Mount | None:
     try:
-        return mount_of(home.disk.real_path(path), parse_mountinfo(home.disk.read(MOUNTINFO)))
+        return _mount_in(home.disk.read(MOUNTINFO), home.disk.real_path(path))
     except OSError:
         return None
+
+
+@lru_cache(maxsize=4)  # every filing asks anew, and finds the same bytes
+def _mount_in(mountinfo: bytes, path: str) -> Mount | None:
+    return mount_of(path, parse_mountinfo(mountinfo))
 
 
 def proves_fresh_reads(home: Home) -> bool:
