@@ -15,6 +15,9 @@ FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 """Mode of every folder of the comm home (contract, Layout)."""
 
+MOUNTINFO = "/proc/self/mountinfo"
+"""Linux: the mounts this process sees, one a line (proc_pid_mountinfo(5))."""
+
 _CHUNK = 1 << 20
 
 
@@ -69,6 +72,16 @@ class Disk:
 
             return darwin.is_on_local_mount(path)
         return False
+
+    def mount_table(self) -> bytes:
+        """Return Linux's list of mounts, as it stands now; its bytes are read again only after a change."""
+        changes = _MountWatch.changes()
+        known = self._mount_table
+        if known is None or known[0] != changes:
+            known = self._mount_table = (changes, self.read(MOUNTINFO))
+        return known[1]
+
+    _mount_table: tuple[int, bytes] | None = None
 
     def listdir(self, path: str) -> list[str]:
         """Return the names in a folder, in no order."""
@@ -136,3 +149,31 @@ class Disk:
         import fcntl  # noqa: PLC0415  (only what touches an inbox needs it)
 
         fcntl.flock(descriptor, operation)
+
+
+class _MountWatch:
+    """How often the mounts of this process have changed since it first asked.
+
+    An open mountinfo polls as "priority" once after each change. To ask costs a hundredth of reading it, which every
+    filing of a daemon would pay for anew. A fork shares the descriptor, so a child opens its own.
+    """
+
+    _pid = 0
+    _descriptor = -1
+    _count = 0
+
+    @classmethod
+    def changes(cls) -> int:
+        """Return a number that is another one after each change; raises OSError where there is no such file."""
+        if cls._pid != os.getpid():
+            cls._descriptor = os.open(MOUNTINFO, os.O_RDONLY | os.O_CLOEXEC)
+            cls._pid = os.getpid()
+            cls._count += 1
+            return cls._count
+        import select  # noqa: PLC0415  (a verb asks once)
+
+        poll = select.poll()
+        poll.register(cls._descriptor, select.POLLPRI)
+        if poll.poll(0):
+            cls._count += 1
+        return cls._count

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from sot_tui.comm.home import Home
 from sot_tui.comm.proof import UNREAD
 
-MOUNTINFO = "/proc/self/mountinfo"
-"""Linux: the mounts this process sees, one a line (proc_pid_mountinfo(5))."""
-
 FRESH_KINDS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs"})
 """File systems on which a read is always fresh (contract, Proof of death)."""
 NFS_KINDS = frozenset({"nfs", "nfs4"})
@@ -100,7 +97,7 @@ def home_mount(home: Home) -> Mount | None:
 
 def _mount_of(home: Home, path: str) -> Mount | None:
     try:
-        return _mount_in(home.disk.read(MOUNTINFO), home.disk.real_path(path))
+        return _mount_in(home.disk.mount_table(), home.disk.real_path(path))
     except OSError:
         return None
 
