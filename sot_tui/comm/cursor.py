@@ -16,6 +16,8 @@ from sot_tui.comm.light import NamedTuple
 
 _MIRROR = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
+_FEW_LINES = 100
+"""So many newlines are found one by one sooner than by halving."""
 _COUNT_DIGITS = 18
 """A count of more digits than this is past the end of any inbox."""
 
@@ -25,28 +27,31 @@ class Offset(NamedTuple):
 
     lines: int
     """Lines that were shown; the next one is the first unread."""
-    stepped_back: bool
+    total: int
+    """Whole lines in the inbox."""
+    stepped_back: bool = False
     """A cut-back removed the last line that was shown; the reader says so."""
 
 
 def offset(cursor: bytes, inbox: bytes) -> Offset:
     """Return how many lines of `inbox` the cursor's bytes say were shown; the last, unterminated line is none."""
+    total = inbox.count(b"\n")
     words = cursor.replace(b"\0", b"").rstrip(b"\n")
     if not words:
-        return Offset(0, stepped_back=False)
+        return Offset(0, total)
     said, _, hashed = words.partition(b" ")
     if is_moment(cursor):
-        return Offset(_lines_up_to(said, inbox), stepped_back=False)
+        before = _segments_up_to(said, inbox)
+        return Offset(before if before <= total else 0, total)
     digits = said.lstrip(b"0")
-    count = int(digits or b"0") if len(digits) <= _COUNT_DIGITS else -1
-    total = inbox.count(b"\n")
-    if 0 <= count <= total:
-        if not hashed or not count or line_hash(_line(inbox, count)) == hashed.decode("latin-1"):
-            return Offset(count, stepped_back=False)
-        return Offset(count - 1, stepped_back=True)
+    count = int(digits or b"0") if len(digits) <= _COUNT_DIGITS else total + 2
+    if count <= total:
+        if not hashed or not count or line_hash(_line(inbox, count, total)) == hashed.decode("latin-1"):
+            return Offset(count, total)
+        return Offset(count - 1, total, stepped_back=True)
     if count == total + 1 and hashed:
-        return Offset(total, stepped_back=True)
-    return Offset(0, stepped_back=False)  # past the end: this inbox is another one
+        return Offset(total, total, stepped_back=True)
+    return Offset(0, total)  # past the end: this inbox is another one
 
 
 def is_moment(cursor: bytes) -> bool:
@@ -77,11 +82,17 @@ def posix_cksum(data: bytes) -> int:
     return int(f"{crc:032b}"[::-1], 2)
 
 
-def line_start(inbox: bytes, lines: int) -> int:
-    """Return where the line after the first `lines` lines begins; `inbox` has at least that many.
+def line_start(inbox: bytes, lines: int, total: int) -> int:
+    """Return where the line after the first `lines` lines begins; `inbox` has `total` of them.
 
-    Found by halving: `bytes.count` looks at every byte about once, whatever the number of lines.
+    A place near the end, the common one, is found backwards; any other by halving, where `bytes.count` looks at every
+    byte about once, whatever the number of lines.
     """
+    if total - lines < _FEW_LINES:
+        end = len(inbox)
+        for _ in range(total - lines + 1):
+            end = inbox.rfind(b"\n", 0, end)
+        return end + 1
     low, high = 0, len(inbox)
     left = lines
     while left:
@@ -96,17 +107,16 @@ def line_start(inbox: bytes, lines: int) -> int:
     return low
 
 
-def _line(inbox: bytes, number: int) -> bytes:
+def _line(inbox: bytes, number: int, total: int) -> bytes:
     """Return the bytes of line `number`, counted from 1, without its newline."""
-    start = line_start(inbox, number - 1)
+    start = line_start(inbox, number - 1, total)
     return inbox[start : inbox.index(b"\n", start)]
 
 
-def _lines_up_to(moment: bytes, inbox: bytes) -> int:
-    """Return the number of non-empty segments before the first whose ts sorts after `moment`; 0 when past the total."""
+def _segments_up_to(moment: bytes, inbox: bytes) -> int:
+    """Return the number of non-empty segments before the first whose ts sorts after `moment`."""
     segments = [segment for segment in inbox.split(b"\n") if segment]
-    before = next((place for place, line in enumerate(segments) if _is_later(line, moment)), len(segments))
-    return before if before <= inbox.count(b"\n") else 0
+    return next((place for place, line in enumerate(segments) if _is_later(line, moment)), len(segments))
 
 
 def _is_later(segment: bytes, moment: bytes) -> bool:

@@ -18,6 +18,7 @@ from sot_tui.comm.inbox_lock import Grip, Held
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from sot_tui.comm.cursor import Offset
     from sot_tui.comm.home import Home
 
 _BLOCK = 1 << 16
@@ -226,10 +227,9 @@ def read_batch(
     if seen.inbox is None:
         return Batch([], missing=True)
     at = cursor.offset(seen.cursor, seen.inbox)
-    total = seen.inbox.count(b"\n")
     note = f"note: the last line read from @{handle}'s inbox was cut back; reading from the line before it"
     return Batch(
-        _lines_past(seen.inbox, at.lines), at.lines, total, note=note if at.stepped_back else "", warning=seen.warning
+        _lines_past(seen.inbox, at), at.lines, at.total, note=note if at.stepped_back else "", warning=seen.warning
     )
 
 
@@ -271,9 +271,9 @@ def unread(home: Home, handle: str, manager: str | None = None, wait_s: float | 
     if seen.inbox is None:
         return Count(0)
     at = cursor.offset(seen.cursor, seen.inbox)
-    counted = [line for line in _lines_past(seen.inbox, at.lines) if frames.counts(line, handle)]
+    counted = [line for line in _lines_past(seen.inbox, at) if frames.counts(line, handle)]
     oldest = frames.parse_line(counted[0]) if counted else None
-    return Count(len(counted), seen.inbox.count(b"\n"), oldest.ts if oldest else "", seen.warning)
+    return Count(len(counted), at.total, oldest.ts if oldest else "", seen.warning)
 
 
 def read_failed(handle: str, failed: Failed) -> str:
@@ -373,9 +373,9 @@ def _cursor_bytes(home: Home, handle: str) -> bytes:
         return b""
 
 
-def _lines_past(inbox: bytes, shown: int) -> list[bytes]:
-    """Return the whole lines after the first `shown`, without their newlines; an unterminated tail is none."""
-    return inbox[cursor.line_start(inbox, shown) :].split(b"\n")[:-1]
+def _lines_past(inbox: bytes, at: Offset) -> list[bytes]:
+    """Return the whole lines past the cursor, without their newlines; an unterminated tail is none."""
+    return inbox[cursor.line_start(inbox, at.lines, at.total) :].split(b"\n")[:-1]
 
 
 def _replace_cursor(home: Home, handle: str, words: bytes) -> None:

@@ -72,8 +72,10 @@ def test_offset_when_the_cursor_was_written_from_a_shown_line_then_it_stands_jus
     inbox = b"".join(line + b"\n" for line in lines) + tail.replace(b"\n", b"")
     shown = data.draw(st.integers(0, len(lines)))
     said = cursor.text(shown, lines[shown - 1]) if shown else "0"
-    assert cursor.offset(said.encode(), inbox) == cursor.Offset(shown, stepped_back=False)
-    assert inbox[cursor.line_start(inbox, shown) :] == b"\n".join([*lines[shown:], tail.replace(b"\n", b"")])
+    assert cursor.offset(said.encode(), inbox) == cursor.Offset(shown, len(lines))
+    assert inbox[cursor.line_start(inbox, shown, len(lines)) :] == b"\n".join(
+        [*lines[shown:], tail.replace(b"\n", b"")]
+    )
 
 
 @given(st.binary(max_size=30), st.binary(max_size=60))

@@ -16,12 +16,12 @@ WORKED = (
 INBOX = b"".join(line + b"\n" for line in WORKED)
 
 
-def read(lines: int) -> Offset:
-    return Offset(lines, stepped_back=False)
+def read(lines: int) -> tuple[int, bool]:
+    return lines, False
 
 
-def cut(lines: int) -> Offset:
-    return Offset(lines, stepped_back=True)
+def cut(lines: int) -> tuple[int, bool]:
+    return lines, True
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_line_hash_when_of_the_worked_example_then_as_listed(line: bytes, hashed
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_offset_when_each_form_then_as_the_shell_reads_it(cursor: bytes, where: Offset, unread: int) -> None:
+def test_offset_when_each_form_then_as_the_shell_reads_it(cursor: bytes, where: tuple[int, bool], unread: int) -> None:
     found = offset(cursor, INBOX)
-    assert found == where
+    assert (found.lines, found.stepped_back, found.total) == (*where, 4)
     assert sum(counts(line, "web-boxb") for line in WORKED[found.lines :]) == unread
 
 
@@ -87,8 +87,10 @@ def test_offset_when_each_form_then_as_the_shell_reads_it(cursor: bytes, where: 
         (b"1 1102457470-23", b'{"from":"x","msg":"a\0b"}\n', read(1)),
     ],
 )
-def test_offset_when_the_inbox_is_odd_then_only_whole_lines_count(cursor: bytes, inbox: bytes, where: Offset) -> None:
-    assert offset(cursor, inbox) == where
+def test_offset_when_the_inbox_is_odd_then_only_whole_lines_count(
+    cursor: bytes, inbox: bytes, where: tuple[int, bool]
+) -> None:
+    assert offset(cursor, inbox) == Offset(where[0], inbox.count(b"\n"), where[1])
 
 
 @pytest.mark.parametrize(
@@ -107,13 +109,13 @@ def test_offset_when_the_inbox_is_odd_then_only_whole_lines_count(cursor: bytes,
     ],
 )
 def test_offset_when_a_timestamp_cursor_then_ts_is_compared_in_jqs_order(ts: bytes, *, later: bool) -> None:
-    assert offset(b"m", b'{"ts":' + ts + b"}\n") == read(0 if later else 1)
+    assert offset(b"m", b'{"ts":' + ts + b"}\n").lines == (0 if later else 1)
 
 
 def test_text_when_lines_were_shown_then_count_and_hash_which_offset_takes() -> None:
     cursor = text(4, WORKED[3] + b"\n")
     assert cursor == "4 2750562323-80"
-    assert offset(cursor.encode(), INBOX) == read(4)
+    assert offset(cursor.encode(), INBOX) == Offset(4, 4)
 
 
 def test_posix_cksum_when_known_then_as_the_command_prints() -> None:
@@ -124,4 +126,14 @@ def test_posix_cksum_when_known_then_as_the_command_prints() -> None:
 
 def test_line_start_when_every_line_then_just_after_its_newline() -> None:
     inbox = b"\nab\n\n\ncdefghij\nk"
-    assert [line_start(inbox, lines) for lines in range(6)] == [0, 1, 4, 5, 6, 15]
+    assert [line_start(inbox, lines, 5) for lines in range(6)] == [0, 1, 4, 5, 6, 15]
+
+
+@pytest.mark.parametrize("tail", [b"", b"torn"])
+def test_line_start_when_there_are_many_lines_then_the_same_from_either_end(tail: bytes) -> None:
+    lines = [b"x" * (number % 7) + b"\n" for number in range(1000)]
+    inbox = b"".join(lines) + tail
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    assert [line_start(inbox, number, 1000) for number in range(1001)] == starts
