@@ -45,7 +45,7 @@ TABLE = (
         Where.NAV, "clear_done", ("d",), "clear done", "Clear the done of the selected handle, as a click on it does."
     ),
     Action(Where.NAV, "next_need", ("space",), "next", "Go to the next handle that needs you."),
-    Action(Where.NAV, "lock", ("l",), "lock", "Look at the registry lock, and recover it when its holder is dead."),
+    Action(Where.NAV, "lock", ("l",), "lock", "Look at the registry lock; recover it from a dead holder."),
     Action(Where.MAIL, "reply", ("r",), "reply", "Reply to the selected message."),
     Action(Where.MAIL, "compose", ("c",), "compose", "Write to anybody."),
     Action(Where.MAIL, "focus_body", ("enter",), "read", "Go to the message itself, to scroll it."),
@@ -54,7 +54,7 @@ TABLE = (
     Action(Where.COMPOSE, "send", ("ctrl+s",), "send", "Send the message."),
     Action(Where.COMPOSE, "back", ("escape",), "keep draft", "Close; the draft is kept until it is filed."),
     Action(Where.RECOVER, "back", ("escape",), "cancel", "Close; nothing is changed."),
-    Action(Where.RECOVER, "recover", ("ctrl+r",), "", "Prove the holder dead once more, and clear its lock."),
+    Action(Where.RECOVER, "recover", ("ctrl+r",), "recover", "Prove the holder dead once more, and clear its lock."),
     Action(Where.HELP, "back", ("escape", "question_mark", "enter"), "close", "Close the help."),
     Action(Where.LINES, "up", ("up", "k"), "", "One line up."),
     Action(Where.LINES, "down", ("down", "j"), "", "One line down."),

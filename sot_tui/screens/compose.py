@@ -68,8 +68,8 @@ class ComposeScreen(Dialog[None]):
             yield Writing(self._draft.text, id="compose-text", show_line_numbers=False)
             yield show.Words(id="compose-result")
             with Horizontal(id="compose-buttons"):
-                yield Button(Content("Send"), id="compose-send", variant="primary")
-                yield Button(Content("Close, keep the draft"), id="compose-close")
+                yield Button(Content("Send"), id="compose-send", variant="primary", compact=True)
+                yield Button(Content("Close, keep the draft"), id="compose-close", compact=True)
             yield KeyLine(Where.COMPOSE)
 
     def on_mount(self) -> None:

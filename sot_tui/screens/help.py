@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _KEY_CELLS = 14
 _MEANING = {
     State.BLOCKED: "it waits on you: a dialog or a question is open",
-    State.DONE: "its turn has ended and nobody has viewed it; a click clears that",
+    State.DONE: "its turn has ended and nobody has viewed it yet",
     State.WORKING: "a turn runs; working? when nothing was heard for minutes",
     State.WAITING: "it waits for something that is not you",
     State.IDLE: "nothing is going on",
@@ -61,8 +61,8 @@ class HelpScreen(Dialog[None]):
         lines += [_key_line(action) for action in actions.of(Where.LINES)]
         lines += [Content(""), Content.styled("Shapes", "b")]
         for state, meaning in _MEANING.items():
-            sign = f"  {show.SHAPES[state]} {state.value}"
-            lines.append(Content.assemble((show.fit(sign, _KEY_CELLS + 2), f"$state-{show.PARTS[state]}"), meaning))
+            sign = show.fit(f"  {show.SHAPES[state]} {state.value}", _KEY_CELLS + 2)
+            lines.append(Content.assemble((sign, f"$state-{show.PARTS[state]}"), meaning))
         return Content("\n").join(lines)
 
     def action_back(self) -> None:

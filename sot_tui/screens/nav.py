@@ -175,7 +175,7 @@ class NavScreen(Place[None]):
         lines.set_class(nobody, "few")
         empty.display = nobody
         if nobody:
-            empty.say(_nobody_words(fleet))
+            empty.say(_nobody_words(fleet, self.size.width))
         heads = self.query_one("#columns", show.Words)
         heads.display = not nobody
         heads.say(Content.styled(_heads(self._columns), "$foreground 50%"))
@@ -400,7 +400,7 @@ def _wedged_words(fleet: Fleet, now: float) -> Content:
     )
 
 
-def _nobody_words(fleet: Fleet) -> Content:
+def _nobody_words(fleet: Fleet, width: int) -> Content:
     if fleet.registry.reading is Reading.NOT_YET:
         return Content.styled("reading the registry …", "$foreground 60%")
     if fleet.registry.reading is Reading.UNREADABLE:
@@ -418,7 +418,8 @@ def _nobody_words(fleet: Fleet) -> Content:
         Content("Three commands, run in a session's project folder, fill this list:"),
         Content(""),
     ]
-    for command, what in commands:
+    for command, about in commands:
+        what = about if width >= MEDIUM_FROM else ""
         lines.append(
             Content.assemble(
                 ("  " + show.fit(show.plain(command), longest), "b $accent"), ("  " + what, "$foreground 70%")

@@ -20,7 +20,7 @@ from sot_tui.comm.fleet import LockPhase, LockState
 from sot_tui.engine.client import ANOTHER_WRITER, LookAtLock, Outcome, Recover, Recovery, RestWrites
 from sot_tui.screens import show
 from sot_tui.screens.actions import Where, bindings
-from sot_tui.screens.place import Dialog
+from sot_tui.screens.place import MEDIUM_FROM, Dialog
 from sot_tui.screens.widgets.bars import KeyLine
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from sot_tui.screens.desk import Desk
 
 _LABEL_CELLS = 8
+_FIELD_LINES = 4
+_MOST_CELLS = 92
+_FRAME_CELLS = 4
 
 
 class RecoverDialog(Dialog[None]):
@@ -53,8 +56,8 @@ class RecoverDialog(Dialog[None]):
             yield show.Words(id="recover-record")
             yield show.Words(id="recover-what")
             with Horizontal(id="recover-buttons"):
-                yield Button(Content("Cancel"), id="recover-cancel")
-                yield Button(Content("Recover"), id="recover-go", variant="error")
+                yield Button(Content("Cancel"), id="recover-cancel", compact=True)
+                yield Button(Content("Recover"), id="recover-go", variant="error", compact=True)
             yield KeyLine(Where.RECOVER)
 
     def on_mount(self) -> None:
@@ -109,20 +112,24 @@ class RecoverDialog(Dialog[None]):
         self.query_one("#recover-title", show.Words).say(Content.styled(title, "b"))
         told = [
             ("holder", lock.holder or lock.phase.value),
+            ("proof", lock.verdict or "nothing is known"),
             ("age", f"held for {age_text(lock.held_s(self.desk.now()))}"),
             ("record", lock.record or "none that could be read"),
-            ("proof", lock.verdict or "nothing is known"),
         ]
-        lines = [
-            Content.assemble((show.fit(label, _LABEL_CELLS), "$foreground 50%"), show.words(said))
-            for label, said in told
-        ]
+        room = self._room()
+        lines = [show.hang(label, said, room, _LABEL_CELLS, _FIELD_LINES) for label, said in told]
         self.query_one("#recover-record", show.Words).say(Content("\n").join(lines))
         self.query_one("#recover-what", show.Words).say(self._what())
         go, cancel = self.query_one("#recover-go", Button), self.query_one("#recover-cancel", Button)
         go.display = can
         go.disabled = self._busy
         cancel.label = Content("Cancel" if can else "Close")
+        self.query_one(KeyLine).leave_out(frozenset() if can else frozenset({"recover"}))
+
+    def _room(self) -> int:
+        """Return the cells of a line in the dialog, as its style sheet has it."""
+        width = self.app.size.width
+        return (width if width < MEDIUM_FROM else min(_MOST_CELLS, width * 9 // 10)) - _FRAME_CELLS
 
     def _what(self) -> Content:
         if self._over:

@@ -20,7 +20,7 @@ from sot_tui.screens.show import Words
 from sot_tui.screens.widgets.lines import Lines
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from textual.pilot import Pilot
@@ -110,7 +110,7 @@ async def joined(path: Path, size: tuple[int, int] = (100, 30), **environ: str) 
         yield opened
 
 
-def put(path: Path, **entries: dict[str, object] | None) -> Home:
+def put(path: Path, **entries: Mapping[str, object] | None) -> Home:
     """Put live entries of this box into the registry; a `_` stands for `-`, and None takes an entry out."""
     home = Home(str(path))
     ensure_home(home)
@@ -123,7 +123,7 @@ def put(path: Path, **entries: dict[str, object] | None) -> Home:
                 book.agents.pop(handle, None)
             else:
                 plain: dict[str, object] = {"host": HOST, "workspace_id": "", "last_seen": now, "status_at": now}
-                book.agents[handle] = plain | said
+                book.agents[handle] = plain | dict(said)
         return True
 
     written = registry.replace(home, change, Wait.RULED)

@@ -91,8 +91,11 @@ UNPROVABLE = [
         "death, remove {lock} by hand.",
         id="another-machine",
     ),
-    pytest.param("box:-:-:-:4242:-\n", "No box can prove box pid 4242 dead (its record has no proof fields): if it is, remove {lock} by hand.",
-        id="no-proof-fields"),
+    pytest.param(
+        "box:-:-:-:4242:-\n",
+        "No box can prove box pid 4242 dead (its record has no proof fields): if it is, remove {lock} by hand.",
+        id="no-proof-fields",
+    ),
     pytest.param("what is this\n", "If its holder is dead, remove {lock} by hand and retry.", id="unparsable"),
     pytest.param(None, "If its holder is dead, remove {lock} by hand and retry.", id="older-version"),
 ]  # fmt: skip

@@ -49,7 +49,13 @@ class KeyLine(show.Words):
     def __init__(self, where: actions.Where) -> None:
         super().__init__(id="keys")
         everywhere = () if where in _WITHOUT_GENERAL_KEYS else actions.of(actions.Where.EVERYWHERE)
-        self._shown = [action for action in (*actions.of(where), *everywhere) if action.label]
+        self._all = [action for action in (*actions.of(where), *everywhere) if action.label]
+        self._shown = self._all
+
+    def leave_out(self, names: frozenset[str]) -> None:
+        """Show no key for these actions: there is nothing that they could do now."""
+        self._shown = [action for action in self._all if action.name not in names]
+        self.on_resize()
 
     def on_resize(self) -> None:
         """Show what fits."""

@@ -1,0 +1,70 @@
+"""A real terminal: the dashboard as a person runs it, in a tmux server of the test's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+DEADLINE_SECS = 20.0
+"""How long a fact is waited for; it comes in a fraction of that."""
+LOOK_SECS = 0.05
+
+
+class Terminal:
+    """A tmux pane with the dashboard in it; what comes after it says how it ended."""
+
+    def __init__(self, folder: Path, width: int = 100, height: int = 30) -> None:
+        self._socket = str(folder / "tmux")
+        self._tmux = shutil.which("tmux") or "tmux"
+        command = f"{sys.executable} -m sot_tui; echo ended with $?; cat"
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), command)
+
+    def tmux(self, *words: str) -> str:
+        """Run one tmux command."""
+        environ = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "SOT_SELF_HOST": "box"}
+        done = subprocess.run(
+            [self._tmux, "-S", self._socket, *words], capture_output=True, text=True, check=True, env=environ
+        )
+        return done.stdout
+
+    def text(self) -> str:
+        """Return what the terminal shows."""
+        return self.tmux("capture-pane", "-p")
+
+    def says(self, words: str) -> bool:
+        """Tell whether the terminal shows these words, wherever its lines are broken."""
+        flat = self.text().translate(dict.fromkeys(map(ord, "│█╭╮╰╯"), " "))
+        return " ".join(words.split()) in " ".join(flat.split())
+
+    def press(self, *keys: str) -> None:
+        """Press keys, by the names that tmux has for them."""
+        self.tmux("send-keys", *keys)
+
+    def flag(self, name: str) -> str:
+        """Return a fact that tmux knows of the terminal."""
+        return self.tmux("display-message", "-p", f"#{{{name}}}").strip()
+
+    def dashboard(self) -> int:
+        """Return the dashboard's process id."""
+        shell = self.flag("pane_pid")
+        return int(subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True, check=True).stdout.split()[0])
+
+    def until(self, fact: Callable[[], object], what: str, secs: float = DEADLINE_SECS) -> None:
+        """Wait until a fact holds; print the terminal when it never does."""
+        deadline = time.monotonic() + secs
+        while not fact():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"it never came within {secs:g} s: {what}\n{self.text()}")
+            time.sleep(LOOK_SECS)
+
+    def close(self) -> None:
+        """End the server, and everything in it."""
+        subprocess.run([self._tmux, "-S", self._socket, "kill-server"], capture_output=True, check=False)

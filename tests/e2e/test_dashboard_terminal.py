@@ -1,0 +1,68 @@
+"""The dashboard in a real terminal: it opens on nothing, ends cleanly, and lets no foreign byte through."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.cells import cell_len
+
+from tests.screens.real import put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.e2e.terminal import Terminal
+
+pytestmark = pytest.mark.e2e
+
+
+def test_dashboard_when_there_is_no_comm_home_then_makes_one_and_says_what_fills_it(
+    comm_home: Path, open_dashboard: Callable[[], Terminal]
+) -> None:
+    terminal = open_dashboard()
+    assert terminal.says("sot-tui join")
+    assert comm_home.stat().st_mode & 0o777 == 0o700
+    terminal.press("q")
+    terminal.until(lambda: terminal.says("ended with 0"), "q quits")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_dashboard_when_it_is_told_to_end_then_gives_the_terminal_back(
+    number: signal.Signals, open_dashboard: Callable[[], Terminal]
+) -> None:
+    terminal = open_dashboard()
+    assert (terminal.flag("alternate_on"), terminal.flag("mouse_any_flag")) == ("1", "1")
+    os.kill(terminal.dashboard(), number)
+    terminal.until(lambda: terminal.says("ended with 0"), "a clean end")
+    assert (terminal.flag("alternate_on"), terminal.flag("mouse_any_flag")) == ("0", "0")
+
+
+def test_dashboard_when_ctrl_z_is_pressed_then_goes_on(open_dashboard: Callable[[], Terminal]) -> None:
+    """Stopping it would stop the engine in it, and a stopped lock holder is a held lock."""
+    terminal = open_dashboard()
+    terminal.press("C-z", "?")
+    terminal.until(lambda: terminal.says("Keys in the nav"), "it still answers")
+
+
+def test_foreign_text_when_it_is_hostile_then_acts_on_nothing_and_shifts_nothing(
+    comm_home: Path, open_dashboard: Callable[[], Terminal]
+) -> None:
+    """ESC retitles a naive terminal; emoji with selectors, joiners and flags are counted in different ways."""
+    texts = {
+        "aa": "\x1b]2;pwned\x07\x1b[2J\x9b31m",
+        "bb": "❤️ 👨‍👩‍👧 👍🏽 🇩🇪 x",
+        "cc": "漢字 かな 한글 x",
+        "dd": "e\u0301\u0301 \u202eevil\u2066",
+        "ee": "[/] [@click=app.quit]x[/]",
+    }
+    put(comm_home, **{name: {"state": "waiting", "summary": text} for name, text in texts.items()})
+    terminal = open_dashboard()
+    terminal.until(lambda: all(f" {name} " in terminal.text() for name in texts), "every line")
+    assert "pwned" not in terminal.flag("pane_title")
+    lines = [line for line in terminal.text().split("\n") if "◌ waiting" in line]
+    assert len(lines) == len(texts)
+    assert {cell_len(line[: line.rindex(" box")]) for line in lines} == {cell_len(lines[0][: lines[0].rindex(" box")])}

@@ -1,0 +1,153 @@
+"""Pictures of every screen and state that is worth a person's glance, at three sizes."""
+
+from __future__ import annotations
+
+import time
+from contextlib import asynccontextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import pytest
+from textual.widgets import Input, TextArea
+
+from sot_tui.comm.fleet import Fleet, Reading, RegistryState
+from sot_tui.engine.client import Outcome
+from sot_tui.screens.app import SotApp
+from tests.screens.fleets import ALIEN, DEAD, ENTRIES, NOW, FakeClient, agents, counted, fleet
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from syrupy.assertion import SnapshotAssertion
+    from textual.pilot import Pilot
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40), (50, 20)], ids=["80x24", "120x40", "50x20"])
+Size = tuple[int, int]
+
+
+@pytest.fixture(autouse=True)
+def _one_time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A person reads the clock of where they are; a picture is of one place."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@asynccontextmanager
+async def opened(size: Size, shown: Fleet, *keys: str, theme: str = "sot-dark") -> AsyncIterator[Pilot[None]]:
+    app = SotApp(FakeClient(shown), theme=theme)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        await pilot.press(*keys)
+        await pilot.pause()
+        await pilot.pause()
+        yield pilot
+
+
+def check(pilot: Pilot[None], svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    for blinking in pilot.app.screen.query("Input, TextArea"):
+        assert isinstance(blinking, (Input, TextArea))
+        blinking.cursor_blink = False
+    lines = (strip.text.rstrip() for strip in pilot.app.screen._compositor.render_strips())
+    assert "\n".join(lines) + "\n" == txt
+    assert pilot.app.export_screenshot(simplify=True) == svg
+
+
+@SIZES
+async def test_nav(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """Four that need me on top, bold, oldest first; then who works, waits, is done elsewhere, idle, silent."""
+    async with opened(size, fleet()) as pilot:
+        check(pilot, svg, txt)
+
+
+async def test_nav_in_light(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """The same on a light ground; every state can still be told from every other."""
+    async with opened((120, 40), fleet(), "j", "j", "j", theme="sot-light") as pilot:
+        check(pilot, svg, txt)
+
+
+@SIZES
+async def test_nav_with_a_dead_lock(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """A banner says who holds the lock, that it is dead, and which key recovers it."""
+    async with opened(size, fleet(lock=DEAD)) as pilot:
+        check(pilot, svg, txt)
+
+
+@SIZES
+async def test_nav_empty(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """No empty table: the three commands that fill it, and where the comm home is."""
+    mine = {"operator-box": ENTRIES["operator-box"]}
+    empty = fleet(agents=agents(mine), mail=MappingProxyType({"operator-box": counted(0)}))
+    async with opened(size, empty) as pilot:
+        check(pilot, svg, txt)
+
+
+@SIZES
+async def test_nav_unreadable(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """The contract's sentence and the way out; below it the last good lines, dimmed."""
+    unreadable = RegistryState(Reading.UNREADABLE, NOW - 14, why="it is not one JSON document with an object .agents")
+    async with opened(size, fleet(registry=unreadable)) as pilot:
+        check(pilot, svg, txt)
+
+
+async def test_nav_before_the_first_look(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """It says that it is reading, not that there is nobody."""
+    async with opened((80, 24), Fleet(home="/home/me/.sot-comm", host="box")) as pilot:
+        check(pilot, svg, txt)
+
+
+@SIZES
+async def test_mail(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """The index with what is new marked, and the first new message beside it or below it."""
+    async with opened(size, fleet(), "j", "enter") as pilot:
+        check(pilot, svg, txt)
+
+
+@SIZES
+async def test_compose(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """A message to a handle that is not live: said before it is sent."""
+    async with opened(size, fleet(), "r") as pilot:
+        check(pilot, svg, txt)
+
+
+@SIZES
+async def test_compose_refused(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """The one result line in red, word for word, above the draft that is kept."""
+    async with opened(size, fleet(), "j", "j", "r", "h", "i") as pilot:
+        client = pilot.app.desk.client  # type: ignore[attr-defined]  # the app of this test
+        answer = Outcome(good=False, sentence="FAILED -> @Docs-box: no live session holds @Docs-box")
+        client.answers = dict.fromkeys(client.answers, answer)
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        check(pilot, svg, txt)
+
+
+@SIZES
+async def test_recover(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """The record, the proof in words, what will happen; Cancel has the focus."""
+    async with opened(size, fleet(lock=DEAD), "l") as pilot:
+        check(pilot, svg, txt)
+
+
+@SIZES
+async def test_recover_refused(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """Nothing to press but Close, and the FAILED line's own next step."""
+    async with opened(size, fleet(lock=ALIEN), "l") as pilot:
+        check(pilot, svg, txt)
+
+
+async def test_recover_too_late(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """Another writer was first, and the dialog says so."""
+    async with opened((80, 24), fleet(lock=DEAD), "l") as pilot:
+        client = pilot.app.desk.client  # type: ignore[attr-defined]  # the app of this test
+        client.show(fleet())
+        await pilot.pause()
+        check(pilot, svg, txt)
+
+
+async def test_help(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """The keys that work in the nav, and what each shape means."""
+    async with opened((120, 40), fleet(), "question_mark") as pilot:
+        check(pilot, svg, txt)

@@ -1,0 +1,97 @@
+"""What foreign text becomes: nothing acts, nothing is markup, every column has exactly its cells."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given, strategies as st
+from rich.cells import cell_len
+from wcwidth import wcswidth, wcwidth
+
+from sot_tui.screens import show
+
+HOSTILE = (
+    "closed [/] bracket",
+    "[@click=app.quit]x[/]",
+    "$name [b]",
+    "\x1b]0;pwned\x07\x1b[2J",
+    "\x9b31m\x85",
+    "\u202eevil\u2066x\u2069",
+    "❤️ VS16 ☎️",
+    "👨‍👩‍👧 👍🏽 🇩🇪",
+    "漢字かな 한글",
+    "e\u0301\u0301\u0301\u0301 \u0301start",
+    "क्षि ﷽ \u00ad\u200b\u2060",
+    "\ue000\U0010ffff\ud800",
+    "\ta\nb\rc\0d\x7f",
+    "ㅤᅠ\u115f각\u1161",
+    "x" * 10_240,
+    "漢" * 10_240,
+    "",
+)
+"""Strings that crash, retitle or shift something somewhere; the screens' own tests take them too."""
+
+
+def per_sign(text: str) -> int:
+    """Return the cells of a text as a terminal counts that knows no graphemes."""
+    return sum(max(0, wcwidth(char)) for char in text)
+
+
+def assert_inert(text: str) -> None:
+    for char in text:
+        assert unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}, f"{char!r} in {text!r}"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_when_plain_then_is_one_inert_line_of_one_width(text: str) -> None:
+    shown = show.plain(text)
+    assert_inert(shown)
+    assert cell_len(shown) == per_sign(shown) == max(0, wcswidth(shown))
+
+
+@given(st.text(max_size=60), st.integers(0, 50))
+def test_text_when_fitted_then_has_exactly_its_cells_for_everybody_who_counts(text: str, cells: int) -> None:
+    for fitted in (show.fit(show.plain(text), cells), show.fit_right(show.plain(text), cells)):
+        assert_inert(fitted)
+        assert cell_len(fitted) == per_sign(fitted) == cells
+
+
+@given(st.lists(st.sampled_from(HOSTILE), max_size=4).map("".join), st.integers(0, 40))
+def test_hostile_text_when_fitted_then_has_exactly_its_cells(text: str, cells: int) -> None:
+    assert cell_len(show.fit(show.plain(text), cells)) == cells
+
+
+@given(st.text(max_size=200), st.integers(14, 60), st.integers(1, 4))
+def test_text_when_hung_beside_its_label_then_stays_within_its_cells(text: str, cells: int, lines: int) -> None:
+    told = str(show.hang("why", text, cells, 12, lines)).split("\n")
+    assert len(told) <= lines
+    assert all(cell_len(line) <= cells for line in told)
+
+
+def test_long_text_when_hung_then_is_broken_at_blanks_and_cut_with_an_ellipsis() -> None:
+    told = str(show.hang("why", "one two three four five six", 12, 4, 2)).split("\n")
+    assert told == ["why one two", "    three f…"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_when_made_content_then_no_markup_is_read(text: str) -> None:
+    for content in (show.words(text), show.words(text, "b $error"), show.body(text), show.ours("[b]$x[/] is", x=text)):
+        assert "@click" not in str(content.spans)
+    assert str(show.words(text)) == show.plain(text)
+
+
+def test_body_when_it_has_lines_then_keeps_them_and_bounds_its_length() -> None:
+    assert show.paragraphs("a\r\nb\tc\x1b") == "a\nb    c␛"
+    huge = show.paragraphs("x\n" * show.BODY_LIMIT)
+    assert huge.endswith("… and 100000 more characters")
+
+
+def test_words_when_given_a_string_then_refuse_it() -> None:
+    with pytest.raises(TypeError):
+        show.Words().update("[/]")
+
+
+@pytest.mark.parametrize(("since", "text"), [(None, "–"), (100.0, "0s"), (88.0, "12s"), (-7100.0, "2h"), (200.0, "0s")])
+def test_age_when_shown_then_is_one_unit(since: float | None, text: str) -> None:
+    assert show.age(since, 100.0) == text
