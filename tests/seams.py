@@ -42,8 +42,9 @@ class JumpingClock:
             self.on_sleep(seconds)
 
     def pass_(self, seconds: float) -> None:
-        self.wall += seconds
-        self.mono += seconds
+        # Whole microseconds, so that twenty times 0.05 are 1.
+        self.wall = round(self.wall + seconds, 6)
+        self.mono = round(self.mono + seconds, 6)
 
 
 class MountedDisk(Disk):

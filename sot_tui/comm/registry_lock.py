@@ -203,13 +203,13 @@ _turn = allocate_lock()
 lock that names this process is taken for one that a thread has left."""
 
 
-def _forked() -> None:
+def _new_turn() -> None:
     global _turn  # noqa: PLW0603  (the thread that had the turn is not in the child)
     _turn = allocate_lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_new_turn)
 
 
 def take(home: Home, wait: Wait) -> Held | NotTaken:
