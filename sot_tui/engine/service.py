@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from sot_tui.comm import fleet as rules, mounts, names, registry
-from sot_tui.comm.errors import Refused, SotError, Unreadable
+from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.comm.fleet import Fleet, LockPhase, Reading
 from sot_tui.comm.home import ensure_home
 from sot_tui.engine import config, operator
@@ -55,15 +55,16 @@ LEAVE_SECS = 3.0
 class Engine:
     """The duties of one comm home, in this process; an asynchronous context that is alive while it is entered."""
 
-    def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
+    def __init__(self, home: Home, environ: Mapping[str, str], *, tick_s: float = TICK_SECS) -> None:
         self._home = home
+        self._tick_s = tick_s
         self._environ = environ
         self._listeners: list[Callable[[], None]] = []
         self._executors = {name: Executor(name) for name in ("registry", "look", "count", "inbox", "send", "watch")}
         self._group = asyncio.TaskGroup()
         self._duties = Duties(self._group, home.clock, self._tell)
         self._hint, self._mail_hint = asyncio.Event(), asyncio.Event()
-        self._made = asyncio.Event()
+        self._made, self._readable, self._unlisted = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._resting = 0
         self._may_write = asyncio.Event()
         self._may_write.set()
@@ -141,10 +142,19 @@ class Engine:
             self._hint.clear()
             self._tell(await self._in("look", self._observer.registry))
             self._tell(await self._in("look", self._observer.lock))
+            self._notice_registry()
             self._mail_hint.set()
             well()
             free = self.fleet.lock.phase is LockPhase.FREE
-            await _until(self._hint, TICK_SECS if free else HELD_TICK_SECS)
+            await _until(self._hint, self._tick_s if free else HELD_TICK_SECS)
+
+    def _notice_registry(self) -> None:
+        if self.fleet.registry.reading is not Reading.PRESENT:
+            self._readable.clear()
+            return
+        self._readable.set()
+        if self.fleet.operator and self.fleet.operator not in self.fleet.agents:
+            self._unlisted.set()
 
     async def _count_mail(self, well: Callable[[], None]) -> None:
         """Count the unread mail of every handle whose inbox or cursor is another than it was."""
@@ -164,33 +174,29 @@ class Engine:
             await watch(self._home, self._executors["watch"], self._hint.set, well)
 
     async def _be_operator(self, well: Callable[[], None]) -> None:
-        """Join as the person's own handle, and stamp it each minute."""
+        """Join as the person's own handle, and stamp it each minute; an entry that somebody removed is joined anew."""
         await self._made.wait()
         person = operator.operator_of(self._home, self._environ, self.config.of("operator"))
         while True:
+            await self._wait_for_registry()
             await self._may_write.wait()
-            await self._join(person)
+            handle = await self._in("registry", lambda: operator.join(self._home, self._environ, person))
+            self._mailroom.person = person
+            self._unlisted.clear()
+            self._tell(OperatorStands(handle))
+            self._hint.set()
             well()
-            await asyncio.sleep(STAMP_SECS)
-            while await self._is_listed(person.handle):
+            while not await _until(self._unlisted, STAMP_SECS):
                 await self._may_write.wait()
                 await self._in("registry", lambda: registry.touch(self._home, person.handle))
                 well()
-                await asyncio.sleep(STAMP_SECS)
 
-    async def _join(self, person: operator.Operator) -> None:
-        if self.fleet.registry.reading is Reading.UNREADABLE:
-            # Nothing is written to, or in the place of, a registry that cannot be read, not even an empty one.
-            raise Refused("you are not joined while the registry cannot be read")
-        handle = await self._in("registry", lambda: operator.join(self._home, self._environ, person))
-        self._mailroom.person = person
-        self._tell(OperatorStands(handle))
-        self._hint.set()
-
-    async def _is_listed(self, handle: str) -> bool:
-        """Tell whether the operator's entry stands; one that somebody removed is joined anew."""
-        book = await self._in("look", lambda: registry.read(self._home))
-        return isinstance(book, registry.Unread) or book.entry(handle) is not None
+    async def _wait_for_registry(self) -> None:
+        """Wait until the registry is read well: nothing is written to, or in the place of, one that cannot be read."""
+        if not await _until(self._readable, TICK_SECS):
+            words = "you are not joined while the registry cannot be read"
+            self._tell(Faulted("operator", words, self._home.clock.now()))
+            await self._readable.wait()
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
@@ -271,10 +277,10 @@ def _host(home: Home, environ: Mapping[str, str]) -> str:
         return ""  # the operator's duty says what is wrong with it
 
 
-async def _until(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, at most so long."""
+async def _until(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event, at most so long; tell whether it came."""
     try:
         async with asyncio.timeout(seconds):
-            await event.wait()
+            return await event.wait()
     except TimeoutError:
-        return
+        return False

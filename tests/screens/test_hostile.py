@@ -143,6 +143,7 @@ def test_module_when_it_shows_text_then_only_content_reaches_a_widget(path: Path
             assert node.attr != "from_markup" or path.name in OUR_MARKUP
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Button":
             assert isinstance(node.args[0], ast.Call), "a button's label is a Content"
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
-            if node.targets[0].attr in {"border_title", "border_subtitle", "label"}:
-                assert isinstance(node.value, ast.Call), "a title is a Content"
+        elif isinstance(node, ast.Assign):
+            named = {target.attr for target in node.targets if isinstance(target, ast.Attribute)}
+            titled = named & {"border_title", "border_subtitle", "label"}
+            assert not titled or isinstance(node.value, ast.Call), "a title is a Content"

@@ -123,23 +123,36 @@ async def test_double_click_when_its_line_moved_meanwhile_then_opens_what_was_hi
         assert opened.fleet.agents["bb"].done
 
 
-async def test_change_on_disk_when_it_comes_then_is_shown_without_a_key(comm_home: Path) -> None:
+NO_TICK_SECS = 3600.0
+
+
+async def test_change_on_disk_when_it_comes_then_is_shown_by_the_watch_alone(comm_home: Path) -> None:
     home = put(comm_home, aa=WORKING)
-    async with joined(comm_home) as opened:
+    async with joined(comm_home, tick_s=NO_TICK_SECS) as opened:
         put(comm_home, aa={"state": "waiting", "waiting": "for CI", "summary": "for CI"}, new=DONE)
         await opened.until(lambda: "for CI" in opened.screen_text() and "new" in opened.lines.keys)
         mail_to(home, "aa", "hello")
         await opened.until(lambda: opened.fleet.mail_of("aa").unread == 1)
 
 
-async def test_folder_when_it_was_made_again_then_is_watched_again(comm_home: Path) -> None:
-    home = put(comm_home, aa=WORKING)
+async def test_change_on_disk_when_the_watch_is_broken_then_is_shown_by_the_tick_alone(comm_home: Path) -> None:
+    put(comm_home, aa=WORKING)
     async with joined(comm_home) as opened:
+        (comm_home / "read").rmdir()
+        await opened.until(lambda: [fault for fault in opened.fleet.faults if fault.duty == "watch"])
+        put(comm_home, new=DONE)
+        await opened.until(lambda: "new" in opened.lines.keys)
+
+
+async def test_folder_when_it_was_made_again_then_is_watched_again(comm_home: Path) -> None:
+    """A watched folder that is removed is silent for ever, even when another one takes its name."""
+    home = put(comm_home, aa=WORKING)
+    async with joined(comm_home, tick_s=NO_TICK_SECS) as opened:
         (comm_home / "inbox").rename(comm_home / "gone")
         (comm_home / "inbox").mkdir(mode=0o700)
-        mail_to(home, "aa", "one")
-        await opened.until(lambda: opened.fleet.mail_of("aa").unread == 1)
-        await opened.until(lambda: not [fault for fault in opened.fleet.faults if fault.duty == "watch"])
+        for number in range(1, 4):
+            mail_to(home, "aa", "one more")
+            await opened.until(lambda number=number: opened.fleet.mail_of("aa").unread == number)  # type: ignore[misc]
 
 
 async def test_operator_when_a_dashboard_opens_then_joins_by_the_same_rules(comm_home: Path) -> None:
