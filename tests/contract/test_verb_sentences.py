@@ -201,6 +201,52 @@ def test_poll_when_its_cursor_cannot_be_written_then_it_says_that_the_mail_shows
     assert err.startswith("WARNING: the read cursor for @h could not be written")
 
 
+# -- join -------------------------------------------------------------------------------------------------------------
+
+
+def test_join_when_names_are_said_then_the_option_beats_the_variable_and_that_the_self_file(
+    run: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Contract: "An explicit --name or $SOT_COMM_NAME overrides the derivation"; "--name <n> is accepted and overrides
+    it".
+    """
+    said = f"(alpha on box).\n  inbox: {run.comm}/inbox/"
+    assert run("join") == (0, f"Joined sot-comm as @h  {said}h.jsonl\nOthers registered: peer\n", "")
+    monkeypatch.setenv("SOT_COMM_NAME", "pin")
+    assert run("join")[1] == f"Joined sot-comm as @pin  {said}pin.jsonl\nOthers registered: h,peer\n"
+    assert run("join", "--name", "said")[1].startswith("Joined sot-comm as @said ")
+    assert run("join", "word")[1].startswith("Joined sot-comm as @word ")
+    (run.comm / "self" / "box__nopane.txt").unlink()
+    monkeypatch.delenv("SOT_COMM_NAME")
+    assert run("join")[1].startswith("Joined sot-comm as @alpha-box ")
+
+
+def test_join_when_expertise_is_said_then_its_items_are_written(run: Verbs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contract: "--expertise "a, b"; writes registry + self file"."""
+    monkeypatch.setenv("SOT_COMM_EXPERTISE", "env, only")
+    assert run("join")[0] == 0
+    assert run.agents()["h"]["expertise"] == ["env", "only"]
+    assert run("join", "--expertise", " files, rust backend ,,x")[0] == 0
+    assert run.agents()["h"]["expertise"] == ["files", "rust backend", "x"]
+    assert (run.comm / "self" / "box__nopane.txt").read_text() == f"h\nrepo=alpha\nroot={run.project}\n"
+
+
+@pytest.mark.parametrize("words", [["join"], ["send", "@peer", "x"], ["poll"], ["status", "working"]], ids=" ".join)
+def test_session_when_it_acts_then_its_last_seen_is_stamped(run: Verbs, words: list[str]) -> None:
+    """Contract, Liveness: "The session stamps it (join, send, poll, status, ...)"."""
+    run.book({"h": run.entry(age=500), "peer": run.entry()})
+    assert run(*words)[0] == 0
+    assert run.agents()["h"]["last_seen"] > run.entry(age=50)["last_seen"]
+
+
+def test_session_when_ten_minutes_idle_then_sends_to_it_fail_until_it_acts(run: Verbs) -> None:
+    """Contract: "after ten idle minutes sends to it fail as "no live session""."""
+    run.book({"h": run.entry(), "peer": run.entry(age=601)})
+    assert run("send", "@peer", "x") == (1, "", "FAILED -> @peer: no live session holds @peer\n")
+    run.book({"h": run.entry(), "peer": run.entry(age=580)})
+    assert run("send", "@peer", "x")[0] == 0
+
+
 # -- status -----------------------------------------------------------------------------------------------------------
 
 
@@ -234,6 +280,19 @@ def test_status_when_joined_then_facts_and_both_stamps_are_written_silently(run:
     assert (entry["state"], entry["summary"]) == facts.derive(entry)
     assert entry["extra"] == [1]
     assert run.agents()["peer"] == others
+
+
+def test_status_when_a_row_binds_the_handle_meanwhile_then_the_look_under_the_lock_decides(run: Verbs) -> None:
+    """Contract: a row's handle is stamped only from inside that row, whatever stood there before the lock was taken."""
+    from sot_tui.verbs import status
+
+    run.book({"h": run.entry(workspace_id="ws-1")})
+    before = run.agents()
+    run.captured.readouterr()
+    assert status._write(Home(str(run.comm)), "h", "", facts.Verb.WORKING, "x") == 1
+    assert run.captured.readouterr().err == "comm-status.sh: @h belongs to row ws-1; stamp discarded\n"
+    assert run.agents() == before
+    assert status._write(Home(str(run.comm)), "h", "ws-1", facts.Verb.WORKING, "x") == 0
 
 
 def test_status_when_a_dialog_shows_then_the_row_is_blocked_until_it_is_gone(run: Verbs) -> None:

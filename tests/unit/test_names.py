@@ -25,7 +25,7 @@ def test_handle_when_of_its_letters_and_length_then_it_is_valid(name: str) -> No
     assert names.is_handle(name)
 
 
-@pytest.mark.parametrize("name", ["", "x" * 65, "a b", "a/b", "é", "a\n", "a\0", None, 7, ["a"]])
+@pytest.mark.parametrize("name", ["", "x" * 65, "a b", "a/b", "é", "a\n", "a\0", "fe@laptop", None, 7])
 def test_handle_when_of_anything_else_then_it_is_not(name: object) -> None:
     assert not names.is_handle(name)
 
@@ -72,6 +72,13 @@ def test_derived_handle_when_tier_by_tier_then_base_parent_hash() -> None:
 def test_derived_handle_when_the_root_is_the_top_folder_then_it_still_has_a_base() -> None:
     assert names.derived("/", "vm", 1) == "x-vm"
     assert names.derived("/a", "vm", 2) == "a-x-vm"
+
+
+def test_derived_handle_when_the_folder_is_an_added_work_tree_then_it_is_that_name_and_the_host() -> None:
+    """Contract: "A worktree is a folder named <repo>-wt-<shortname> (...), so its handle is
+    <repo>-wt-<shortname>-<host>".
+    """
+    assert names.derived("/home/me/worktrees/MyRepo-wt-rotation", "myhost", 1) == "MyRepo-wt-rotation-myhost"
 
 
 def test_hash_when_a_name_is_no_utf8_then_it_is_taken_of_the_bytes() -> None:
