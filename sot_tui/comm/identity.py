@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from enum import Enum
 
 from sot_tui.comm import ancestry, names, registry
@@ -186,9 +187,8 @@ def sender_fault(here: Context) -> str | None:
 def write_self_file(home: Home, path: str, handle: str, project: Project) -> None:
     """Put the three lines of an identity in the place of a self file, whole or not at all."""
     disk = home.disk
-    temporary = f"{path}.tmp.{home.procs.pid()}.{home.procs.serial()}"
     data = f"{handle}\nrepo={project.repo}\nroot={project.root}\n".encode()
-    descriptor = disk.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    temporary, descriptor = _open_beside(home, path)
     try:
         try:
             disk.write(descriptor, data)
@@ -197,8 +197,19 @@ def write_self_file(home: Home, path: str, handle: str, project: Project) -> Non
             disk.close(descriptor)
         disk.rename(temporary, path)
     except OSError:
-        disk.unlink(temporary)
+        with suppress(OSError):  # litter that nobody reads
+            disk.unlink(temporary)
         raise
+
+
+def _open_beside(home: Home, path: str) -> tuple[str, int]:
+    """Make a temp file beside a self file; a name that a process of the same number left behind is passed over."""
+    while True:
+        temporary = f"{path}.tmp.{home.procs.pid()}.{home.procs.serial()}"
+        try:
+            return temporary, home.disk.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            continue
 
 
 def remove_self_file(home: Home, path: str) -> None:

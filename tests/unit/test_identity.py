@@ -12,7 +12,7 @@ import pytest
 from sot_tui.comm import identity, names
 from sot_tui.comm.errors import Misuse, Refused, Unreadable
 from sot_tui.comm.identity import Binding, Pin
-from tests.sessions import Session
+from tests.sessions import Above, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,6 +200,34 @@ def test_self_file_when_written_then_it_is_private_and_leaves_nothing_beside_it(
     identity.write_self_file(session.home, str(session.slot), "h", identity.make_project("/p/alpha"))
     assert session.slot.read_text() == "h\nrepo=alpha\nroot=/p/alpha\n"
     assert stat.S_IMODE(session.slot.stat().st_mode) == 0o600
+    assert os.listdir(session.home.selves) == [session.slot.name]
+
+
+def test_self_file_when_a_dead_process_left_a_temp_file_of_the_same_name_then_it_is_no_hindrance(
+    session: Session,
+) -> None:
+    session.who_am_i()
+    taken = session.home.procs.serial() + 1
+    left = Path(f"{session.slot}.tmp.{session.home.procs.pid()}.{taken}")
+    left.write_text("x")
+    identity.write_self_file(session.home, str(session.slot), "h", identity.make_project("/p/alpha"))
+    assert session.slot.read_text().startswith("h\n")
+    assert left.read_text() == "x"
+
+
+@pytest.mark.parametrize("step", ["write", "flush", "rename"])
+def test_self_file_when_a_step_of_its_writing_fails_then_the_old_one_stands_alone(session: Session, step: str) -> None:
+    class Failing(Above):
+        def __getattribute__(self, name: str) -> object:
+            if name == step:
+                raise OSError(28, "No space left on device")
+            return super().__getattribute__(name)
+
+    session.claims("old\n").who_am_i()
+    home = session.home._replace(disk=Failing())
+    with pytest.raises(OSError, match="No space left"):
+        identity.write_self_file(home, str(session.slot), "h", identity.make_project("/p/alpha"))
+    assert session.slot.read_text() == "old\n"
     assert os.listdir(session.home.selves) == [session.slot.name]
 
 
