@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from-pyproject
 
 .DEFAULT_GOAL := help
-.PHONY: help env run test fast check bench torture snapshots
+.PHONY: help env run test fast check bench torture snapshots docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,3 +46,6 @@ torture: $(STAMP) ## run the long forms of the stress tests (many minutes)
 
 snapshots: $(STAMP) ## write the screens' snapshots anew; look at each before it is committed
 	$(BIN)/python -m pytest tests/screens --snapshot-update
+
+docs: $(STAMP) ## write docs/config.md anew from the table of settings
+	$(BIN)/python tools/config_doc.py

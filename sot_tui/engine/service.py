@@ -11,11 +11,11 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from sot_tui.comm import fleet as rules, mounts, names, registry
+from sot_tui.comm import config, fleet as rules, mounts, names, registry
 from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.comm.fleet import Fleet, LockPhase, Reading
 from sot_tui.comm.home import ensure_home
-from sot_tui.engine import config, operator
+from sot_tui.engine import operator
 from sot_tui.engine.client import (
     ClearDone,
     Command,

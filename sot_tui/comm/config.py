@@ -1,0 +1,160 @@
+"""The person's own settings, `$XDG_CONFIG_HOME/sot/tui.toml`, and what the topology file says of this box.
+
+Every key stands in `KEYS` with its type, default and one sentence; `docs/config.md` is made of that table. A file that
+cannot be read, a key that is not known, a value of another type: each is one warning and the default, never the end of
+a command or of the dashboard. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+
+from sot_tui.comm import paths
+from sot_tui.comm.disk import Disk
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+FILE_LIMIT = 1 << 20
+"""Bytes of a settings file that are read; one written by a person has a thousandth of it."""
+SECS_LIMIT = 86400
+"""The longest time that a key may set, in seconds: a day."""
+
+
+class Kind(Enum):
+    """What a value of the file may be; the value of the member says it to a person."""
+
+    TEXT = "a text"
+    SWITCH = "true or false"
+    SECONDS = f"a number of seconds from 1 to {SECS_LIMIT}"
+
+
+class Key(NamedTuple):
+    """One key of the file."""
+
+    name: str
+    kind: Kind
+    default: str | bool | float
+    help: str
+    """One sentence for a person."""
+    variables: tuple[str, ...] = ()
+    """Variables of the environment that set it when the file does not, the first that is set."""
+
+
+KEYS = (
+    Key("operator", Kind.TEXT, "", "Your own handle; `operator-<host>` when it is empty."),
+    Key("theme", Kind.TEXT, "sot-dark", "The colours: `sot-dark`, `sot-light`, or any theme that the palette lists."),
+    Key("ascii", Kind.SWITCH, False, "Draw shapes, bars and lines with ASCII signs alone."),
+    Key("mouse", Kind.SWITCH, True, "Take clicks and the wheel; when false, the terminal keeps the mouse to itself."),
+    Key("doubt_secs", Kind.SECONDS, 300, "After how long without a heartbeat `working` becomes `working?`."),
+    Key("editor", Kind.TEXT, "vi", "The command that a message is written or opened with.", ("VISUAL", "EDITOR")),
+)
+"""Every key there is, in the order in which they are shown."""
+
+
+class Source(Enum):
+    """Where a value comes from."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    ENVIRONMENT = "environment"
+
+
+class Config(NamedTuple):
+    """The settings, and what was wrong with the file."""
+
+    path: str
+    values: Mapping[str, str | bool | float]
+    sources: Mapping[str, Source]
+    """Where each value comes from."""
+    warnings: tuple[str, ...] = ()
+
+    def of(self, name: str) -> str:
+        """Return a setting that is a text."""
+        return str(self.values[name])
+
+    def switch(self, name: str) -> bool:
+        """Return a setting that is true or false."""
+        return self.values[name] is True
+
+    def seconds(self, name: str) -> float:
+        """Return a setting that is a time."""
+        return float(self.values[name])
+
+
+def read(environ: Mapping[str, str], disk: Disk | None = None) -> Config:
+    """Return the person's settings: the file's word, else the environment's, else the default."""
+    path = paths.settings_file(environ)
+    said, wrong = _read_toml(path, disk or Disk())
+    warnings = [f"{path} is not used: {wrong}"] if wrong else []
+    values: dict[str, str | bool | float] = {}
+    sources: dict[str, Source] = {}
+    for key in KEYS:
+        values[key.name], sources[key.name] = _unless_in_file(key, environ)
+        if key.name in said:
+            value = _fitting(key.kind, said[key.name])
+            if value is None:
+                warnings.append(f"{path}: {key.name!r} is not {key.kind.value}")
+            else:
+                values[key.name], sources[key.name] = value, Source.FILE
+    known = {key.name for key in KEYS}
+    warnings += [f"{path}: the key {name!r} is not known{_meant(name)}" for name in said if name not in known]
+    return Config(path, values, sources, tuple(warnings))
+
+
+def names_hub(environ: Mapping[str, str], host: str, disk: Disk | None = None) -> bool:
+    """Tell whether there is no topology file, or it names `host` its hub; an unreadable one names nobody."""
+    path = paths.topology_file(environ)
+    said, wrong = _read_toml(path, disk or Disk())
+    if wrong:
+        return False
+    return said.get("hub") == host if said else not os.path.exists(path)
+
+
+def _unless_in_file(key: Key, environ: Mapping[str, str]) -> tuple[str | bool | float, Source]:
+    for name in key.variables:
+        if environ.get(name):
+            return environ[name], Source.ENVIRONMENT
+    return key.default, Source.DEFAULT
+
+
+def _fitting(kind: Kind, value: object) -> str | bool | float | None:
+    """Return a value of the file if it is of the kind; `true` is no number, whatever Python says."""
+    if kind is Kind.TEXT:
+        return value if isinstance(value, str) else None
+    if kind is Kind.SWITCH:
+        return value if isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if 1 <= value <= SECS_LIMIT else None
+
+
+def _meant(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  (only a slip of the keys needs it)
+
+    close = get_close_matches(name, [key.name for key in KEYS], n=1)
+    return f"; perhaps {close[0]!r} is meant" if close else ""
+
+
+def _read_toml(path: str, disk: Disk) -> tuple[dict[str, Any], str]:
+    """Return what a file says, and why it says nothing; a missing file says nothing and nothing is wrong."""
+    try:
+        # Not blocking: a pipe that nobody writes to must not keep a command waiting.
+        descriptor = disk.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            data = disk.read_at(descriptor, FILE_LIMIT, 0)
+        finally:
+            disk.close(descriptor)
+    except FileNotFoundError:
+        return {}, ""
+    except (OSError, ValueError) as error:
+        return {}, getattr(error, "strerror", "") or str(error)
+    import tomllib  # noqa: PLC0415  (most people have no such file)
+
+    try:
+        return tomllib.loads(data.decode("utf-8-sig")), ""
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return {}, str(error)

@@ -1,0 +1,154 @@
+"""The person's settings: every key by its table, and every fault of the file one warning."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sot_tui.comm import config
+from sot_tui.comm.config import KEYS, Config, Kind, Source
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def said(text: str | bytes, **environ: str) -> Config:
+    """Return the settings of a file that holds `text`."""
+    folder = Path(os.environ["XDG_CONFIG_HOME"], "sot")
+    folder.mkdir(exist_ok=True)
+    folder.joinpath("tui.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return config.read(os.environ | environ)
+
+
+def path() -> str:
+    return f"{os.environ['XDG_CONFIG_HOME']}/sot/tui.toml"
+
+
+def test_settings_when_there_is_no_file_then_every_default_and_no_warning() -> None:
+    found = config.read(os.environ | {"VISUAL": "", "EDITOR": ""})
+    assert found == Config(
+        path(), {key.name: key.default for key in KEYS}, dict.fromkeys((key.name for key in KEYS), Source.DEFAULT)
+    )
+    assert not Path(path()).parent.exists()
+
+
+def test_settings_when_the_file_sets_every_key_then_each_is_of_the_file() -> None:
+    found = said(
+        'operator = "anna"\ntheme = "nord"\nascii = true\nmouse = false\ndoubt_secs = 12.5\neditor = "ed"\n', EDITOR="x"
+    )
+    assert found.warnings == ()
+    assert set(found.sources.values()) == {Source.FILE}
+    assert (found.of("operator"), found.of("theme"), found.of("editor")) == ("anna", "nord", "ed")
+    assert (found.switch("ascii"), found.switch("mouse"), found.seconds("doubt_secs")) == (True, False, 12.5)
+    assert set(found.values) == {key.name for key in KEYS}
+
+
+@pytest.mark.parametrize(
+    ("environ", "editor", "source"),
+    [
+        ({"VISUAL": "emacs -nw", "EDITOR": "ed"}, "emacs -nw", Source.ENVIRONMENT),
+        ({"VISUAL": "", "EDITOR": "ed"}, "ed", Source.ENVIRONMENT),
+        ({"VISUAL": "", "EDITOR": ""}, "vi", Source.DEFAULT),
+    ],
+)
+def test_editor_when_the_file_names_none_then_the_environment_does(
+    environ: dict[str, str], editor: str, source: Source
+) -> None:
+    found = config.read(os.environ | environ)
+    assert (found.of("editor"), found.sources["editor"]) == (editor, source)
+
+
+@pytest.mark.parametrize(
+    ("line", "warning"),
+    [
+        ("operator = 5", "'operator' is not a text"),
+        ("theme = ['a']", "'theme' is not a text"),
+        ("mouse = 1", "'mouse' is not true or false"),
+        ("ascii = 'yes'", "'ascii' is not true or false"),
+        ("doubt_secs = true", "'doubt_secs' is not a number of seconds from 1 to 86400"),
+        ("doubt_secs = '5'", "'doubt_secs' is not a number of seconds from 1 to 86400"),
+        ("doubt_secs = 0", "'doubt_secs' is not a number of seconds from 1 to 86400"),
+        ("doubt_secs = 86401", "'doubt_secs' is not a number of seconds from 1 to 86400"),
+        ("doubt_secs = nan", "'doubt_secs' is not a number of seconds from 1 to 86400"),
+        ("doubt_secs = inf", "'doubt_secs' is not a number of seconds from 1 to 86400"),
+        ("them = 'nord'", "the key 'them' is not known; perhaps 'theme' is meant"),
+        ("[colours]\nx = 1", "the key 'colours' is not known"),
+    ],
+)
+def test_settings_when_a_line_makes_no_sense_then_one_warning_and_the_default(line: str, warning: str) -> None:
+    found = said(f"{line}\n")
+    assert found.warnings == (f"{path()}: {warning}",)
+    assert found.values == config.read({"HOME": "/nowhere"}).values
+
+
+def test_settings_when_one_key_is_wrong_then_the_others_still_count() -> None:
+    found = said("mouse = 1\ntheme = 'nord'\nwrong = 1\n")
+    assert found.of("theme") == "nord"
+    assert len(found.warnings) == 2
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"theme = ", b"\xff\xfe", b"theme = 'a'\ntheme = 'b'", b"a = " + b"[" * 100_000],
+    ids=["cut", "no-utf8", "twice", "deep"],
+)
+def test_settings_when_the_file_is_no_toml_then_one_warning_and_the_defaults(data: bytes) -> None:
+    found = said(data)
+    assert len(found.warnings) == 1
+    assert found.warnings[0].startswith(f"{path()} is not used: ")
+    assert found.of("theme") == "sot-dark"
+
+
+def test_settings_when_the_file_begins_with_a_byte_order_mark_then_it_is_passed_over() -> None:
+    assert said(b"\xef\xbb\xbftheme = 'nord'\n").of("theme") == "nord"
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a pipe"])
+def test_settings_when_the_path_is_no_file_then_one_warning_and_no_wait(kind: str) -> None:
+    Path(path()).parent.mkdir()
+    if kind == "a folder":
+        Path(path()).mkdir()
+    else:
+        os.mkfifo(path())
+    found = config.read(os.environ)
+    assert len(found.warnings) == 1
+    assert found.of("theme") == "sot-dark"
+
+
+def test_keys_when_listed_then_every_default_is_of_its_kind_and_every_help_one_sentence() -> None:
+    for key in KEYS:
+        assert config._fitting(key.kind, key.default) == key.default
+        assert key.help.endswith(".")
+        assert key.kind is not Kind.SWITCH or isinstance(key.default, bool)
+    assert len({key.name for key in KEYS}) == len(KEYS)
+
+
+def test_page_when_compared_with_the_table_then_it_says_the_same() -> None:
+    ran = subprocess.run(
+        [sys.executable, ROOT / "tools" / "config_doc.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (0, "")
+
+
+# -- the topology file ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "hub"),
+    [
+        (None, True),
+        ("hub = 'box'\n", True),
+        ("hub = 'far'\n", False),
+        ("", False),
+        ("hub = \n", False),
+    ],
+    ids=["no-file", "this-box", "another", "empty", "no-toml"],
+)
+def test_topology_when_it_names_a_hub_or_nobody_then_so_said(text: str | None, hub: bool) -> None:
+    file = Path(os.environ["XDG_CONFIG_HOME"], "hosts.toml")
+    if text is not None:
+        file.write_text(text)
+    assert config.names_hub(os.environ | {"SOT_HOSTS": str(file)}, "box") is hub
