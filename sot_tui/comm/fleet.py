@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 DOUBT_SECS = 300
-"""Seconds after which a `working` is doubted; a running turn's heartbeat stamps about once a minute."""
+"""Seconds after which a `working` is doubted when the settings name no others; a running turn's heartbeat stamps about
+once a minute."""
 WEDGED_SECS = 2.0
 """Seconds past which a held registry lock is worth a person's glance (product, Locks)."""
 
@@ -80,6 +81,8 @@ class Agent(NamedTuple):
     """The row that holds it; empty outside any row."""
     repo: str = ""
     root: str = ""
+    expertise: tuple[str, ...] = ()
+    """What it says it can be asked about."""
     status: str = ""
     """The lifecycle word, `idle` or `spawning`."""
     state: State | None = None
@@ -184,6 +187,17 @@ class LockState(NamedTuple):
         return self.phase not in {LockPhase.UNKNOWN, LockPhase.FREE} and self.looks > 1 and self.age_s >= WEDGED_SECS
 
 
+def looked(was: LockState, seen: LockState, mono: float) -> LockState:
+    """Return the lock after one more look, at the monotonic moment `mono`, that found `seen`."""
+    if seen.phase is LockPhase.FREE:
+        return seen
+    if (seen.phase, seen.record) != (was.phase, was.record):
+        return seen._replace(looks=1, first_mono=mono)
+    # A file's age is by the file server's clock; that we have seen it for so long is by our own.
+    age = max(seen.age_s, mono - was.first_mono)
+    return seen._replace(looks=was.looks + 1, first_mono=was.first_mono, age_s=age)
+
+
 class Fault(NamedTuple):
     """A duty of the engine that does not do its work now."""
 
@@ -209,6 +223,7 @@ class Fleet(NamedTuple):
     lock: LockState = LockState()
     faults: tuple[Fault, ...] = ()
     live_secs: float = LIVE_SECS
+    doubt_secs: float = DOUBT_SECS
 
     def mail_of(self, handle: str) -> Mail:
         """Return what is known of a handle's mail."""
@@ -281,6 +296,7 @@ def agent(handle: str, entry: object) -> Agent:
         workspace_id=_text(entry, "workspace_id"),
         repo=_text(entry, "repo"),
         root=_text(entry, "root"),
+        expertise=_texts(entry, "expertise"),
         status=_text(entry, "status"),
         state=recorded,
         summary=summary,
@@ -296,6 +312,11 @@ def agent(handle: str, entry: object) -> Agent:
 def _text(entry: dict[str, Any], key: str) -> str:
     value = entry.get(key)
     return value if isinstance(value, str) else ""
+
+
+def _texts(entry: dict[str, Any], key: str) -> tuple[str, ...]:
+    value = entry.get(key)
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def _fact(state: State | None, told: list[str]) -> str:
@@ -330,7 +351,7 @@ def derive(fleet: Fleet, one: Agent, now: float) -> Shown:
     if one.state is None:
         said = "spawning" if one.status == "spawning" else "no hook has spoken since it joined"
         return Shown(State.SILENT, State.SILENT.value, said, seconds_of(one.joined), doubtful=True)
-    if one.state is State.WORKING and (since is None or now - since >= DOUBT_SECS):
+    if one.state is State.WORKING and (since is None or now - since >= fleet.doubt_secs):
         return Shown(one.state, "working?", one.summary, since, doubtful=True)
     if one.state is State.DONE and not is_here(fleet, one):
         said = f"{OTHER_BOX} · {one.summary}" if one.summary else OTHER_BOX
@@ -436,7 +457,7 @@ def _why(fleet: Fleet, one: Agent, now: float) -> str:
     if not is_live(fleet, one, now):
         return f"it was not seen for ten minutes or more; before that: {said}"
     tail = ""
-    if one.state is State.WORKING and (at is None or now - at >= DOUBT_SECS):
+    if one.state is State.WORKING and (at is None or now - at >= fleet.doubt_secs):
         tail = "; no heartbeat since, so it may have stopped"
     if one.state is State.DONE and not is_here(fleet, one):
         tail = f"; {OTHER_BOX}"

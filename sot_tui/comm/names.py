@@ -110,6 +110,17 @@ def derived(root: str, raw: str, tier: int) -> str:
     return f"{base}-{between}-{host_piece(raw)}"
 
 
+def operator_handle(host: str, wanted: str) -> str:
+    """Return the handle of the person at the box `host`: the wanted one, else `operator-<host>`.
+
+    Raises Refused when what is wanted is no handle.
+    """
+    handle = wanted.removeprefix("@") or f"operator-{host_piece(host)}"
+    if not is_file_safe(handle):
+        raise Refused(f"the configured operator is no handle: {wanted!r}")
+    return handle
+
+
 def slug(label: str) -> str:
     """Return a workspace label as a slug: lower case, `.` as `_`, each run of other letters one dash, none at the ends.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from sot_tui.comm.fleet import Agent, Fault, Fleet, LockPhase, LockState, Mail, MailCount, Reading, RegistryState
+from sot_tui.comm.fleet import Agent, Fault, Fleet, LockState, Mail, MailCount, Reading, RegistryState, looked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +87,7 @@ def fold(fleet: Fleet, event: Event) -> Fleet:
         case MailCounted(mail):
             after = _counted(fleet, mail)
         case LockLooked(seen, mono):
-            after = fleet._replace(lock=_looked(fleet.lock, seen, mono))
+            after = fleet._replace(lock=looked(fleet.lock, seen, mono))
         case OperatorStands(handle):
             after = fleet._replace(operator=handle)
         case Faulted(duty, sentence, at):
@@ -117,16 +117,6 @@ def _counted(fleet: Fleet, counted: Mapping[str, Mail]) -> Fleet:
         # What could not be counted is not 0: the last good number stays, and says that it is not of now.
         mail[handle] = now if now.trust is MailCount.COUNTED else now._replace(unread=was.unread, oldest=was.oldest)
     return fleet._replace(mail=MappingProxyType(mail))
-
-
-def _looked(was: LockState, seen: LockState, mono: float) -> LockState:
-    if seen.phase is LockPhase.FREE:
-        return seen
-    if (seen.phase, seen.record) != (was.phase, was.record):
-        return seen._replace(looks=1, first_mono=mono)
-    # A file's age is by the file server's clock; that we have seen it for so long is by our own.
-    age = max(seen.age_s, mono - was.first_mono)
-    return seen._replace(looks=was.looks + 1, first_mono=was.first_mono, age_s=age)
 
 
 def _faulted(fleet: Fleet, duty: str, sentence: str, at: float) -> Fleet:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import frames, identity, inbox, names, registry, routes
+from sot_tui.comm import frames, identity, inbox, look, names, registry, routes
 from sot_tui.comm.fleet import Mail, MailCount
 from sot_tui.engine import operator
 from sot_tui.engine.client import Kind, Letter, OpenMail, Outcome, Page
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sot_tui.comm.home import Home
-
-COUNT_WAIT_SECS = 0.2
-"""Seconds that a count waits for an inbox that is being written; the next tick counts it again."""
 
 
 class Mailroom:
@@ -41,15 +38,10 @@ class Mailroom:
             stamp = inbox.mailbox_stamp(self._home, handle)
             if self._stamps.get(handle) == stamp:
                 continue
-            found = inbox.unread(self._home, handle, wait_s=COUNT_WAIT_SECS)
+            counted[handle] = look.mail(self._home, handle)
             self._stamps.pop(handle, None)
-            if isinstance(found, inbox.Count):
+            if counted[handle].trust is MailCount.COUNTED:
                 self._stamps[handle] = stamp
-                counted[handle] = Mail(MailCount.COUNTED, found.unread, found.oldest)
-            elif isinstance(found, inbox.Busy):
-                counted[handle] = Mail(MailCount.BUSY, words=found.sentence)
-            else:
-                counted[handle] = Mail(MailCount.FAULT, words=found.why)
         for gone in self._stamps.keys() - set(handles):
             del self._stamps[gone]
         return counted

@@ -6,25 +6,15 @@ the contract's reclaim path, which is `registry_lock.clear`'s.
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import fleet as rules, registry as book_of, registry_lock
-from sot_tui.comm.fleet import LockPhase, LockState
+from sot_tui.comm import look as looks, registry as book_of, registry_lock
 from sot_tui.comm.registry_lock import LockIs
 from sot_tui.engine.client import ANOTHER_WRITER, Recovered, Recovery
 from sot_tui.engine.fold import LockLooked, RegistryRead, RegistryUnread
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
-
-_PHASES = {
-    LockIs.FREE: LockPhase.FREE,
-    LockIs.HELD: LockPhase.HELD,
-    LockIs.OLDER_VERSION: LockPhase.OLDER_VERSION,
-    LockIs.UNPARSABLE: LockPhase.UNPARSABLE,
-    LockIs.UNREADABLE: LockPhase.UNREADABLE,
-}
 
 
 class Observer:
@@ -45,34 +35,20 @@ class Observer:
         book = book_of.parse(data)
         if book is None:
             return RegistryUnread(missing=False, why="it is not one JSON document with an object .agents")
-        agents = {handle: rules.agent(handle, entry) for handle, entry in book.agents.items()}
-        event = RegistryRead(MappingProxyType(agents), book.version, now)
+        event = RegistryRead(looks.agents_in(book), book.version, now)
         self._last_read = (data, event)
         return event
 
     def lock(self) -> LockLooked:
         """Look at the registry lock."""
-        return LockLooked(self._lock_state(registry_lock.look(self._home)), self._home.clock.monotonic())
-
-    def _lock_state(self, look: registry_lock.LockLook) -> LockState:
-        record = look.record
-        return LockState(
-            _PHASES[look.state],
-            record=record.line.rstrip("\n") if record else "",
-            holder=f"{record.name} pid {record.pid} start {record.start}" if record else "",
-            age_s=look.age_s,
-            dead=look.provable,
-            verdict=look.verdict,
-            recovery=look.recovery,
-            looked_at=self._home.clock.now(),
-        )
+        return LockLooked(looks.lock(self._home), self._home.clock.monotonic())
 
     def recover(self, record: str) -> Recovered:
         """Clear the lock if it still names `record` and this box still proves its holder dead."""
         look = registry_lock.look(self._home)
         if look.state is LockIs.FREE:
             return Recovered(Recovery.ANOTHER, f"{ANOTHER_WRITER}: the registry lock is free")
-        state = self._lock_state(look)
+        state = looks.lock_state(self._home, look)
         if state.record != record:
             holder = state.holder or "someone else"
             return Recovered(Recovery.ANOTHER, f"{ANOTHER_WRITER}: it is held by {holder} now")

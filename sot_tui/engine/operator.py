@@ -34,10 +34,10 @@ def operator_of(home: Home, environ: Mapping[str, str], wanted: str) -> Operator
     """
     host = names.declared_host(environ, home.procs)
     piece = names.host_piece(host)
-    handle = wanted.removeprefix("@") or f"operator-{piece}"
-    if not names.is_file_safe(handle):
-        raise Refused(f"the configured operator is no handle: {wanted!r}")
-    return Operator(handle, Pin(f"{home.selves}/operator-{piece}.txt", identity.make_project(home.path)))
+    return Operator(
+        names.operator_handle(host, wanted),
+        Pin(f"{home.selves}/operator-{piece}.txt", identity.make_project(home.path)),
+    )
 
 
 def join(home: Home, environ: Mapping[str, str], person: Operator) -> str:

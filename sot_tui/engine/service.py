@@ -71,7 +71,8 @@ class Engine:
         self._observer = Observer(home)
         self._mailroom = Mailroom(home, environ)
         self.config = config.read(environ)
-        self.fleet = Fleet(home=home.path, host=_host(home, environ))
+        doubt_secs = self.config.seconds("doubt_secs")
+        self.fleet = Fleet(home=home.path, host=_host(home, environ), doubt_secs=doubt_secs)
 
     # -- life --------------------------------------------------------------------------------------------------------
 
