@@ -1,4 +1,4 @@
-"""A comm home for the tests of mail: on the real disk, with a machine id of its own and its lock manager's record."""
+"""A comm home for the tests of mail: on the real disk, on a mount and a machine that every box can show alike."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from sot_tui.comm import mounts
 from sot_tui.comm.clock import Clock, SystemClock
-from sot_tui.comm.disk import Disk
 from sot_tui.comm.home import Home
 from sot_tui.comm.proof import UNREAD, SystemProcs
+from tests.seams import MountedDisk
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from sot_tui.comm.disk import Disk
 
 TS = "2026-01-02T03:04:05Z"
 
@@ -34,7 +36,7 @@ def mail_home(
     path: Path, *, disk: Disk | None = None, clock: Clock | None = None, procs: SystemProcs | None = None
 ) -> Home:
     """Return a comm home with its folders and the record under which a process here may append."""
-    home = Home(str(path), disk or Disk(), clock or SystemClock(), procs or Machine())
+    home = Home(str(path), disk or MountedDisk(), clock or SystemClock(), procs or Machine())
     for folder in (path, path / "inbox", path / "read", path / "self"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if procs is not NAMELESS:

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sot_tui.comm import cursor, frames, inbox, mounts
-from sot_tui.comm.disk import Disk
 from sot_tui.comm.home import Home
 from sot_tui.comm.inbox import Batch, Failed, Filed, NotFiled
 from tests.faults.disks import Dying, Failing, dies, steps_of
 from tests.mailbox import TS, Machine, mail_home
+from tests.seams import MountedDisk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from sot_tui.comm.disk import Disk
     from tests.faults.disks import Counting, Step
 
 OLD = frames.frame("x", "a", "beta", "old", TS)
@@ -73,9 +74,9 @@ def lines_of(folder: Path) -> list[bytes]:
 
 def next_is_filed(folder: Path, before: list[bytes]) -> None:
     """The next writer files behind whole lines, and a poll shows them all."""
-    assert isinstance(inbox.file_line(mail_home_here(folder, Disk()), "a", NEXT, wait_s=0), Filed)
+    assert isinstance(inbox.file_line(mail_home_here(folder, MountedDisk()), "a", NEXT, wait_s=0), Filed)
     assert (folder / "inbox" / "a.jsonl").read_bytes() == b"".join(before) + NEXT
-    batch = inbox.read_batch(mail_home_here(folder, Disk()), "a", wait_s=0)
+    batch = inbox.read_batch(mail_home_here(folder, MountedDisk()), "a", wait_s=0)
     assert isinstance(batch, Batch)
     assert [line + b"\n" for line in batch.lines] == [*before, NEXT]
 
@@ -210,9 +211,9 @@ def test_poll_when_any_step_fails_or_dies_then_no_line_is_skipped_and_none_is_to
         disk.bury()
         first = list(SHOWN)
         assert set(first) <= {line[:-1] for line in lines}, step
-        again = polled(folder, Disk())
+        again = polled(folder, MountedDisk())
         assert {line[:-1] for line in lines[read:]} <= {*first, *again}, f"{step}: skipped"
-        assert polled(folder, Disk()) == [], step
+        assert polled(folder, MountedDisk()) == [], step
         assert (folder / "read" / "a.cursor").read_text() == cursor.text(5, lines[-1]), step
         assert (folder / "inbox" / "a.jsonl").read_bytes() == b"".join(lines) + torn, step
 
@@ -259,7 +260,7 @@ def test_record_when_any_step_fails_or_dies_then_whole_or_as_before_and_the_next
         return mounts.record_lock_manager(mail_home_here(folder, disk), named_hub=True)
 
     lay(tmp_path / "count")
-    own = mounts.lock_identity(mail_home_here(tmp_path / "count", Disk()))
+    own = mounts.lock_identity(mail_home_here(tmp_path / "count", MountedDisk()))
     for number, step in enumerate(steps_of(lambda disk: start(tmp_path / "count", disk)), 1):
         folder = tmp_path / str(number)
         lay(folder)
@@ -273,7 +274,7 @@ def test_record_when_any_step_fails_or_dies_then_whole_or_as_before_and_the_next
         path = folder / "inbox-lock-manager"
         found = path.read_text() if path.exists() else None
         assert found in (before, f"{own}\nm1\n", "none@m1\nm1\n"), step
-        assert start(folder, Disk()) == mounts.Recorded(own, ""), step
+        assert start(folder, MountedDisk()) == mounts.Recorded(own, ""), step
         assert path.read_text() == f"{own}\nm1\n", step
         if fault == "fails" and step.name != "unlink":
             assert [name for name in os.listdir(folder) if name.startswith(".inbox")] == [], step
