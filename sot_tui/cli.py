@@ -16,6 +16,7 @@ VERBS = {
     "send": "send a message to a handle, or to all",
     "poll": "show the mail past the read cursor, then move it",
     "list": "show every handle, live or stale, and what it does",
+    "explain": "say why a handle is shown as it is",
     "status": "say what this session does",
     "leave": "give the handle back, or remove an orphan's entry",
     "relay": "send by way of the hub",

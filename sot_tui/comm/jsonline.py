@@ -14,6 +14,7 @@ import math
 
 from sot_tui.comm.errors import Refused
 from sot_tui.comm.light import TYPE_CHECKING
+from sot_tui.comm.text import ACTING
 
 if TYPE_CHECKING:
     from typing import Any, NoReturn
@@ -70,6 +71,27 @@ def decode_like_jq(data: bytes) -> Any:
         return _LIKE_JQ.decode(text)
     except (json.JSONDecodeError, RecursionError):
         return None
+
+
+def encode(value: object) -> str:
+    """Return a value as one strict JSON document for a person or a program, with a newline at its end.
+
+    What a terminal could act on is written as an escape, which a reader takes for the very same character. What stands
+    for no character (a byte that is no UTF-8, half of a surrogate pair) becomes U+FFFD: no strict reader takes it.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    if text.isascii() and "\x7f" not in text:
+        return text + "\n"
+    escapes: dict[int, str] = {code: _escape(code) for code in ACTING if code >= 0x7F}
+    return text.translate(escapes) + "\n"
+
+
+def _escape(code: int) -> str:
+    if 0xD800 <= code < 0xE000:
+        return "\ufffd"
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
 _TOO_DEEP = f"nested deeper than {DEPTH_LIMIT}"

@@ -26,6 +26,8 @@ _LINES = dict(_SIGNS)
 del _LINES[0x0A]
 _LINES[0x09] = 0x20
 
+ACTING = frozenset(_SIGNS)
+"""The code points that may act on a terminal, or hide or turn text: none of them is ever shown as it is."""
 LINE_LIMIT = 2000
 """Characters of one foreign line that are ever shown; no screen is wider and no summary needs more."""
 

@@ -41,6 +41,13 @@ def answer(line: str) -> None:
         return
 
 
+def say_json(value: object) -> None:
+    """Write a value to stdout as one strict JSON document; raises Unheard when it cannot all be written."""
+    from sot_tui.comm.jsonline import encode  # noqa: PLC0415  (only what was asked for as JSON needs it)
+
+    say(encode(value))
+
+
 def tell(*lines: str) -> None:
     """Write lines to stderr; where there is none, nobody wants to know."""
     try:

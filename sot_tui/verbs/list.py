@@ -10,7 +10,7 @@ from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import home_here
 from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.registry import Registry, Unread
-from sot_tui.verbs._session import ask, misused, say, tell
+from sot_tui.verbs._session import ask, misused, say, say_json, tell
 
 if TYPE_CHECKING:
     from typing import Any
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 USAGE = """\
 Examples:
   sot-tui list                  who is there, live or stale, and what they do
+  sot-tui list --json           the same as the dashboard shows it, for a program (docs/json.md)
 
-Usage: sot-tui list
+Usage: sot-tui list [--json]
 """
 
 
@@ -29,8 +30,9 @@ def main(argv: list[str]) -> int:
     """Print the address book; the exit code is 0, or 1 when the registry could not be read."""
     if ask(argv, USAGE):
         return Exit.OK
-    if argv:
-        return misused(USAGE, f"comm-list.sh: unknown argument {argv[0]}")
+    unknown = [word for word in argv if word != "--json"]
+    if unknown:
+        return misused(USAGE, f"comm-list.sh: unknown argument {unknown[0]}")
     home = home_here()
     # The address book is everybody's; without an identity only the mark on the own entry is missing.
     here = identity.who_am_i(home, os.environ, identity.working_folder())
@@ -38,7 +40,20 @@ def main(argv: list[str]) -> int:
     if isinstance(book, Unread):
         tell("FAILED: the registry could not be read; nothing was listed")
         return Exit.FAILED
+    if argv:
+        return _as_json(home, here.name)
     say(_listing(home, book, here.name))
+    return Exit.OK
+
+
+def _as_json(home: Home, me: str) -> Exit:
+    """Print the whole fleet as the nav has it, in its order."""
+    from sot_tui.verbs import _fleet  # noqa: PLC0415  (the listing in words needs none of it)
+
+    seen = _fleet.read(home)
+    if seen is None:
+        return Exit.FAILED
+    say_json({"me": me or None, **_fleet.fleet_object(seen, home.clock.now())})
     return Exit.OK
 
 

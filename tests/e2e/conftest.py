@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.box import Box
 from tests.e2e.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -28,3 +29,16 @@ def open_dashboard(comm_home: Path) -> Iterator[Callable[[], Terminal]]:
     yield start
     for terminal in opened:
         terminal.close()
+
+
+@pytest.fixture
+def box(comm_home: Path) -> Box:
+    """Return a box with nothing on it yet."""
+    return Box(comm_home.parent)
+
+
+@pytest.fixture
+def joined(box: Box) -> Box:
+    """Return a box with alpha and beta on it."""
+    box.join()
+    return box

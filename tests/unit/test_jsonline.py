@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sot_tui.comm.errors import Refused
-from sot_tui.comm.jsonline import NotStrict, decode, decode_like_jq, decode_object
+from sot_tui.comm.jsonline import NotStrict, decode, decode_like_jq, decode_object, encode
+from sot_tui.comm.text import ACTING
 
 
 def nested(depth: int) -> bytes:
@@ -115,3 +116,27 @@ def test_decode_object_when_an_object_then_the_object() -> None:
 def test_decode_like_jq_when_not_strict_then_what_jq_makes_of_it(data: bytes, value: object) -> None:
     assert decode_like_jq(data) == value
     assert (decode_like_jq(data) is None) == (value is None)
+
+
+# -- what we write ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["plain", "项目 né 🚢", "\x1b]0;x\x07", "a\x7fb\x9bc", "\u202eevil\u2066", "\ufeff\U000e0041\u2028", '"\\'],
+    ids=["plain", "wide", "controls", "c1", "bidi", "tags", "quotes"],
+)
+def test_encode_when_text_is_foreign_then_a_reader_gets_it_and_a_terminal_nothing(text: str) -> None:
+    document = encode({"k": [text]})
+    assert decode(document.encode()) == {"k": [text]}
+    assert not set(map(ord, document)) - {0x0A} & ACTING
+
+
+@pytest.mark.parametrize("code", [0xDCFF, 0xD800], ids=["no-utf8", "half-a-pair"])
+def test_encode_when_text_holds_what_is_no_character_then_it_is_replaced(code: int) -> None:
+    assert decode(encode(f"a{chr(code)}b").encode()) == "a\ufffdb"
+
+
+def test_encode_when_a_number_is_none_then_refuses_to_write_it() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        encode({"k": float("inf")})
