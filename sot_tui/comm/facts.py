@@ -112,6 +112,12 @@ def apply(entry: dict[str, Any], verb: Verb, text: str | None, origin: str, now:
             _ask(after, "question", text)
         case Verb.WAITING:
             _ask(after, "waiting", text)
+    return restamped(after, now)
+
+
+def restamped(entry: dict[str, Any], now: Stamp) -> dict[str, Any]:
+    """Return `entry` with both stamps new and no fact changed, as a heartbeat writes it; it is not changed itself."""
+    after = dict(entry)
     after["state"], after["summary"] = derive(after)
     after["status_at"] = after["last_seen"] = now
     return after

@@ -73,6 +73,11 @@ class Home(NamedTuple):
         """Folder of the identity pins."""
         return f"{self.path}/self"
 
+    @property
+    def scratch(self) -> str:
+        """Folder of what one hook of a session leaves for its next."""
+        return f"{self.path}/state"
+
     def inbox(self, handle: str) -> str:
         """Return the path of a handle's inbox."""
         return f"{self.path}/inbox/{handle}.jsonl"

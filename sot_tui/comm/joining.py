@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 
-from sot_tui.comm import identity, names, registry
+from sot_tui.comm import facts, identity, names, registry, scratch, turns
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.errors import Exit
+from sot_tui.comm.facts import Verb
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.identity import Binding, Context
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
@@ -46,6 +47,17 @@ class Joined(NamedTuple):
     """The other handles of the registry, in its order."""
     notes: tuple[str, ...]
     """Lines for stderr, in order."""
+    stranded: bool = False
+    """Whether another handle, which may have been this session's own, is still live and was stepped past."""
+
+    def lines(self) -> tuple[str, ...]:
+        """Return what a join says on stdout."""
+        here = self.context
+        return (
+            f"Joined sot-comm as @{self.handle}  ({here.project.repo} on {here.host}).",
+            f"  inbox: {self.inbox}",
+            f"Others registered: {','.join(self.others) or 'none'}",
+        )
 
 
 class NotJoined(NamedTuple):
@@ -60,6 +72,7 @@ class _Choice(NamedTuple):
 
     handle: str
     notes: tuple[str, ...] = ()
+    stranded: bool = False
 
 
 def join(home: Home, environ: Mapping[str, str], cwd: str, wish: Wish, pin: Pin | None = None) -> Joined | NotJoined:
@@ -79,10 +92,14 @@ def join(home: Home, environ: Mapping[str, str], cwd: str, wish: Wish, pin: Pin 
 
     def take(book: Registry) -> bool:
         nonlocal choice
-        choice = _choose(book, here, wish)
+        choice = _choose(book, here, wish, home.clock.now())
         if not choice.handle:
             return False
-        book.agents[choice.handle] = _entry(here, wish, stamp(home.clock.now()))
+        entry = _entry(here, wish, stamp(home.clock.now()))
+        turn = turns.running(home, here.self_file, scratch.session_key(environ))
+        if turn:  # its prompt came when there was no entry to say so, or one that this join replaces
+            entry = facts.apply(entry, Verb.PROMPT, None, turn.origin, entry["joined"])
+        book.agents[choice.handle] = entry
         return True
 
     if not wish.name and not here.name and isinstance(registry.read(home), registry.Unread):
@@ -94,7 +111,8 @@ def join(home: Home, environ: Mapping[str, str], cwd: str, wish: Wish, pin: Pin 
     notes = (*said, *choice.notes)
     if not choice.handle:
         return NotJoined(notes, Exit.FAILED)
-    return _settle_in(home, here, choice.handle, written.registry, notes)
+    joined = _settle_in(home, here, choice.handle, written.registry, notes)
+    return joined._replace(stranded=choice.stranded) if isinstance(joined, Joined) else joined
 
 
 def _refused_before(here: Context, wish: Wish) -> NotJoined | None:
@@ -124,26 +142,26 @@ def _refused_before(here: Context, wish: Wish) -> NotJoined | None:
 # -- which handle -------------------------------------------------------------------------------------------------
 
 
-def _choose(book: Registry, here: Context, wish: Wish) -> _Choice:
+def _choose(book: Registry, here: Context, wish: Wish, now: float) -> _Choice:
     """Return the handle to take from this registry."""
     if wish.name:
         row = _held(book, wish.name, here)
         return _Choice("", (_refusal(wish.name, row),)) if row else _Choice(wish.name)
     own = here.name or (here.self_file.handle if here.held_by else "")
     if not own:
-        return _derive(book, here)
+        return _derive(book, here, now)
     # A name that only the self file gave is not a pin: it is stepped past like a derived one.
     if _held(book, own, here):
         step = _Step(f"comm: @{own} (named by this session's self file) is held by a row; {_FROM_OUTSIDE}")
     elif _is_anothers(book, own, here):
-        step = _collision(book, own)
+        step = _collision(book, own, now)
     else:
         return _Choice(own)
-    derived = _derive(book, here)
-    return _Choice(derived.handle, (step.to(derived.handle),)) if derived.handle else derived
+    derived = _derive(book, here, now)
+    return step.choice(derived.handle) if derived.handle else derived
 
 
-def _derive(book: Registry, here: Context) -> _Choice:
+def _derive(book: Registry, here: Context, now: float) -> _Choice:
     """Return the first of the three derived handles that this project may take, and why not an earlier one.
 
     A row's handle is stepped past from outside; one that another project's root holds is stepped past by anybody.
@@ -156,9 +174,9 @@ def _derive(book: Registry, here: Context) -> _Choice:
         if row:
             first = first or _Step(f"comm: @{handle} is held by a row; {_FROM_OUTSIDE}")
         elif _is_anothers(book, handle, here, rootless=True):
-            first = first or _collision(book, handle)
+            first = first or _collision(book, handle, now)
         else:
-            return _Choice(handle, (first.to(handle),) if first else ())
+            return first.choice(handle) if first else _Choice(handle)
     if row:
         return _Choice("", (_refusal(handle, row),))
     return _Choice("", (f"comm: every derived handle is held by another project, @{handle} too; give one with --name",))
@@ -172,14 +190,25 @@ class _Step(NamedTuple):
 
     before: str
     after: str = ""
+    live: str = ""
+    """The handle that was stepped past, when it is live: it may be this session's own earlier one."""
 
-    def to(self, handle: str) -> str:
-        return f"{self.before}{handle}{self.after}"
+    def choice(self, handle: str) -> _Choice:
+        line = f"{self.before}{handle}{self.after}"
+        return _Choice(handle, (line, _stranding(self.live, handle)), True) if self.live else _Choice(handle, (line,))
 
 
-def _collision(book: Registry, handle: str) -> _Step:
+def _collision(book: Registry, handle: str, now: float) -> _Step:
     holder = identity.root_of(book, handle) or "an unknown project"
-    return _Step(f"comm: '@{handle}' is already held by {holder} — joining as '@", "' instead")
+    live = handle if registry.is_live(book.entry(handle), now) else ""
+    return _Step(f"comm: '@{handle}' is already held by {holder} — joining as '@", "' instead", live)
+
+
+def _stranding(live: str, taken: str) -> str:
+    return (
+        f"comm-join.sh: WARNING — @{live} is live, so what is sent to it does not come here. If it was this session's "
+        f"own and nobody else's, take it back: comm-leave.sh --name {taken}, then comm-join.sh --name {live}"
+    )
 
 
 def _is_anothers(book: Registry, handle: str, here: Context, *, rootless: bool = False) -> bool:

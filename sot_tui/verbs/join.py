@@ -44,9 +44,7 @@ def main(argv: list[str]) -> int:
     if isinstance(outcome, joining.NotJoined):
         tell(*outcome.notes)
         return outcome.code
-    here = outcome.context
-    answer(f"Joined sot-comm as @{outcome.handle}  ({here.project.repo} on {here.host}).")
-    answer(f"  inbox: {outcome.inbox}")
-    answer(f"Others registered: {','.join(outcome.others) or 'none'}")
+    for line in outcome.lines():
+        answer(line)
     tell(*outcome.notes)
     return Exit.OK

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 
-from sot_tui.comm import ancestry, facts, identity, names, registry
-from sot_tui.comm.clock import stamp
+from sot_tui.comm import ancestry, facts, identity, names, scratch, stamping, turns
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.facts import EVENTS, ROW_EVENTS, Verb
 from sot_tui.comm.home import home_here
-from sot_tui.comm.identity import Binding
 from sot_tui.comm.light import TYPE_CHECKING
-from sot_tui.comm.registry import NotWritten, Registry, Unread
+from sot_tui.comm.registry import NotWritten, Unread
 from sot_tui.comm.registry_lock import Wait
+from sot_tui.comm.stamping import Discarded, Said
 from sot_tui.verbs._session import ask, tell
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
+    from sot_tui.comm.identity import Context
 
 USAGE = """\
 Examples:
@@ -63,12 +63,22 @@ def _for_session(home: Home, verb: Verb, text: str | None) -> Exit:
         tell(*here.notes)
     if here.refusal:
         return _discarded(verb, here.refusal)
+    _keep_turn(home, here, verb)
     if not here.name:
         return _discarded(verb, "no registry row for this session; stamp discarded")
     if isinstance(here.book, Unread):
         tell("FAILED: the registry could not be read; stamp discarded")
         return Exit.FAILED
     return _write(home, here.name, here.row, verb, text)
+
+
+def _keep_turn(home: Home, here: Context, verb: Verb) -> None:
+    """Note where a turn starts and ends, also in a session that is no agent yet and joins before the turn is over."""
+    if verb is Verb.PROMPT:
+        by_user = os.environ.get("COMM_STATUS_ORIGIN", "") == facts.USER
+        turns.begin(home, here.self_file, scratch.session_key(os.environ), facts.USER if by_user else facts.MACHINE)
+    elif verb is Verb.STOP:
+        turns.end(home, here.self_file)
 
 
 def _for_row(home: Home, handle: str, verb: Verb, text: str | None) -> Exit:
@@ -88,27 +98,11 @@ def _for_row(home: Home, handle: str, verb: Verb, text: str | None) -> Exit:
 def _write(home: Home, handle: str, row: str | None, verb: Verb, text: str | None) -> Exit:
     """Write the facts under the lock; `row` is the row this process is proved to run in, None for a daemon's word."""
     origin = os.environ.get("COMM_STATUS_ORIGIN", "")
-    discarded = ""
-
-    def change(book: Registry) -> bool:
-        nonlocal discarded
-        entry = book.entry(handle)
-        if entry is None:
-            discarded = f"no registry row for @{handle}; stamp discarded"
-            return False
-        if row is not None:
-            binding, other = identity.row_binding(book, handle, row)
-            if binding is Binding.OTHER:
-                discarded = f"@{handle} belongs to row {other}; stamp discarded"
-                return False
-        book.agents[handle] = facts.apply(entry, verb, text, origin, stamp(home.clock.now()))
-        return True
-
-    written = registry.replace(home, change, Wait.RULED)
-    if isinstance(written, NotWritten):
-        tell(written.sentence)
+    stamped = stamping.say(home, handle, row, [Said(verb, text, origin)], Wait.RULED)
+    if isinstance(stamped, NotWritten):
+        tell(stamped.sentence)
         return Exit.FAILED
-    return _discarded(verb, discarded) if discarded else Exit.OK
+    return _discarded(verb, stamped.why) if isinstance(stamped, Discarded) else Exit.OK
 
 
 def _discarded(verb: Verb, why: str) -> Exit:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+STALE = "2026-01-02T02:00:00Z"
+"""A stamp over an hour before the time of a made-up session."""
+
+
 @pytest.fixture
 def session(comm_home: Path) -> Session:
     return Session(comm_home.parent)
@@ -310,14 +314,15 @@ def test_join_when_an_inbox_is_there_then_its_lines_stay(session: Session) -> No
 
 
 def test_join_when_the_self_files_handle_has_come_to_another_project_then_it_is_stepped_past(session: Session) -> None:
-    session.claims("h\nrepo=alpha\nroot={root}\n").book({"h": session.entry(root="/elsewhere")})
+    session.claims("h\nrepo=alpha\nroot={root}\n").book({"h": session.entry(root="/elsewhere", last_seen=STALE)})
     outcome = session.joined()
     assert outcome.handle == "alpha-Box-A"
+    assert not outcome.stranded
     assert outcome.notes == ("comm: '@h' is already held by /elsewhere — joining as '@alpha-Box-A' instead",)
 
 
 def test_join_when_two_tiers_are_anothers_then_the_third_is_taken_and_the_first_named(session: Session) -> None:
-    other = session.entry(root="/elsewhere {x}")
+    other = session.entry(root="/elsewhere {x}", last_seen=STALE)
     session.book({"alpha-Box-A": other, "alpha-work-Box-A": other})
     outcome = session.joined()
     third = names.derived(str(session.cwd), "Box-A", 3)
@@ -325,6 +330,30 @@ def test_join_when_two_tiers_are_anothers_then_the_third_is_taken_and_the_first_
     assert outcome.notes == (
         f"comm: '@alpha-Box-A' is already held by /elsewhere {{x}} — joining as '@{third}' instead",
     )
+
+
+@pytest.mark.parametrize("root", ["/elsewhere", ""])
+def test_join_when_what_it_steps_past_is_live_then_it_warns_how_to_take_it_back(session: Session, root: str) -> None:
+    """A live handle that only looks like another project's may be this session's own, and its mail would go there."""
+    session.book({"alpha-Box-A": session.entry(root=root)})
+    outcome = session.joined()
+    assert outcome.handle == "alpha-work-Box-A"
+    assert outcome.stranded
+    assert outcome.notes[1] == (
+        "comm-join.sh: WARNING — @alpha-Box-A is live, so what is sent to it does not come here. If it was this "
+        "session's own and nobody else's, take it back: comm-leave.sh --name alpha-work-Box-A, then comm-join.sh "
+        "--name alpha-Box-A"
+    )
+
+
+def test_join_when_it_steps_past_a_rows_handle_then_there_is_no_stranding_warning(session: Session) -> None:
+    """Contract: it "steps past a held tier to the session's own, with one line, ..., no stranding warning and no
+    MISMATCH".
+    """
+    session.book({"alpha-Box-A": session.entry(workspace_id="ws-1"), "alpha-work-Box-A": session.entry(root="/x")})
+    outcome = session.joined()
+    assert not outcome.stranded
+    assert len(outcome.notes) == 1
 
 
 def test_join_when_every_tier_is_anothers_then_it_fails_and_takes_none(session: Session) -> None:
