@@ -1,8 +1,10 @@
 """The mount a folder lies on, and what it promises: a fresh read, and one lock manager.
 
 Contract, Proof of death: a box proves a death only where the comm home's mount, the one on top where mounts are
-stacked, makes a read fresh. One parser of /proc/self/mountinfo serves that question and the inbox lock's. What cannot
-be read, or is not listed, promises nothing: no rule here is true by default.
+stacked, makes a read fresh. Contract, Sending: a lock excludes only writers that share one lock manager, so the hub of
+the folder records its own, and every route compares line 1 of that record. One parser of mountinfo serves both
+questions. What cannot be read, or is not listed, promises nothing: no rule here is true by default, and a record that
+another machine wrote is never replaced.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ from contextlib import suppress
 from functools import lru_cache
 
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
+from sot_tui.comm.proof import UNREAD
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
-from sot_tui.comm.proof import UNREAD
 
 FRESH_KINDS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs"})
 """File systems on which a read is always fresh (contract, Proof of death)."""
@@ -199,7 +201,10 @@ def is_on_own_disk(home: Home) -> bool:
     """Tell whether the comm home lies on this machine's own disk; what cannot be told does not."""
     if lock_identity(home).startswith("local "):
         return True
-    return home.disk.is_on_local_mount(home.path)
+    try:
+        return home.disk.is_on_local_mount(home.path)
+    except OSError:
+        return False
 
 
 def no_machine_id(home: Home) -> str:

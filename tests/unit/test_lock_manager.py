@@ -262,6 +262,19 @@ def test_record_when_it_cannot_be_written_then_said_and_no_draft_left(comm_home:
     assert drafts(comm_home) == []
 
 
+def test_record_when_the_mac_cannot_tell_whose_disk_it_is_then_a_guest(comm_home: Path) -> None:
+    """Contract: "anything else, or an error: not own disk"."""
+
+    class Untold(MountedDisk):
+        def is_on_local_mount(self, path: str) -> bool:
+            raise OSError(5, "Input/output error", path)
+
+    home = home_on(comm_home, "overlay")
+    home = home._replace(disk=Untold(ROOT.replace(b"ext4", b"overlay")))
+    assert mounts.record_lock_manager(home, named_hub=False) == Recorded("none@m1", "")
+    assert record_of(comm_home) is None
+
+
 def test_record_when_an_nfs_hub_has_no_machine_id_then_an_unknown_writer(comm_home: Path) -> None:
     home = home_on(comm_home, "nfs4", "vers=4.2,local_lock=none", procs=NAMELESS)
     assert mounts.record_lock_manager(home, named_hub=True) == Recorded("nfs4 server:/export", "")
