@@ -74,13 +74,13 @@ class ComposeScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         """Show the draft as it was left, and give the keys to what is still missing."""
-        receiver = self.query_one("#compose-to", Input)
+        receiver = self.piece("compose-to", Input)
         receiver.border_title = Content("to")
-        writing = self.query_one("#compose-text", Writing)
+        writing = self.piece("compose-text", Writing)
         writing.border_title = Content("message")
         title = show.ours("[b]write to @$to[/]", to=self._slot) if self._slot else Content.styled("write", "b")
-        self.query_one("#compose-title", show.Words).say(title)
-        about = self.query_one("#compose-about", show.Words)
+        self.piece("compose-title", show.Words).say(title)
+        about = self.piece("compose-about", show.Words)
         about.display = bool(self._draft.about)
         about.say(show.words(f"in reply to: {self._draft.about}", "$foreground 60%"))
         writing.move_cursor(writing.document.end)
@@ -90,15 +90,15 @@ class ComposeScreen(Dialog[None]):
 
     def fleet_changed(self) -> None:
         """Say at once when the receiver is not live: a message to it will be refused."""
-        if self.is_mounted:
-            self.query_one("#compose-live", show.Words).say(self._live_words())
+        if self.is_open:
+            self.piece("compose-live", show.Words).say(self._live_words())
 
     def time_passed(self) -> None:
         """A receiver may have gone stale while a person writes."""
         self.fleet_changed()
 
     def _live_words(self) -> Content:
-        to = _handle(self.query_one("#compose-to", Input).value)
+        to = _handle(self.piece("compose-to", Input).value)
         fleet = self.desk.fleet
         if not to:
             return Content(" ")
@@ -110,7 +110,7 @@ class ComposeScreen(Dialog[None]):
         return show.words(f"@{to} is live", "$state-done")
 
     def _show_result(self) -> None:
-        result = self.query_one("#compose-result", show.Words)
+        result = self.piece("compose-result", show.Words)
         result.display = self._draft.sending or bool(self._draft.refused)
         if self._draft.sending:
             result.say(Content.styled("sending …", "$foreground 60%"))
@@ -124,7 +124,7 @@ class ComposeScreen(Dialog[None]):
 
     @on(Input.Submitted, "#compose-to")
     def _receiver_said(self) -> None:
-        self.query_one("#compose-text", Writing).focus()
+        self.piece("compose-text", Writing).focus()
 
     @on(TextArea.Changed, "#compose-text")
     def _text_changed(self, event: TextArea.Changed) -> None:
@@ -173,7 +173,7 @@ class ComposeScreen(Dialog[None]):
         else:
             draft.refused = outcome.sentence
         self.desk.say(outcome)
-        if self.is_mounted:
+        if self.is_open:
             self._show_result()
 
 

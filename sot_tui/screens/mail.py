@@ -77,13 +77,13 @@ class MailScreen(Place[None]):
 
     def fleet_changed(self) -> None:
         """Read again when the count of this inbox is another one."""
-        if self.is_mounted and self._read_for != self.desk.fleet.mail_of(self.handle):
+        if self.is_open and self._read_for != self.desk.fleet.mail_of(self.handle):
             self._read()
 
     def time_passed(self) -> None:
         """Show the ages of now."""
-        if self.is_mounted:
-            self.query_one("#index", Lines).repaint()
+        if self.is_open:
+            self.piece("index", Lines).repaint()
 
     def action_reload(self) -> None:
         """Read the inbox again."""
@@ -115,7 +115,7 @@ class MailScreen(Place[None]):
         self._page = page
         self._letters = {str(letter.line): letter for letter in page.letters}
         self._fresh |= {letter.line for letter in page.letters if not letter.read}
-        index = self.query_one("#index", Lines)
+        index = self.piece("index", Lines)
         index.show(tuple(self._letters))
         if not self._opened and page.letters:
             self._opened = True
@@ -135,14 +135,14 @@ class MailScreen(Place[None]):
             shown=shown,
             s="" if page.total == 1 else "s",
         )
-        self.query_one("#mail-title", show.Words).say(title)
+        self.piece("mail-title", show.Words).say(title)
 
     def _letter(self) -> Letter | None:
-        selected = self.query_one("#index", Lines).selected
+        selected = self.piece("index", Lines).selected
         return self._letters.get(selected) if selected is not None else None
 
     def _show_letter(self) -> None:
-        head, text = self.query_one("#letter-head", show.Words), self.query_one("#letter-text", show.Words)
+        head, text = self.piece("letter-head", show.Words), self.piece("letter-text", show.Words)
         letter = self._letter()
         if letter is None:
             head.say(Content(""))
@@ -182,7 +182,7 @@ class MailScreen(Place[None]):
     @on(Lines.Moved, "#index")
     def _moved(self) -> None:
         self._show_letter()
-        self.query_one("#letter", VerticalScroll).scroll_home(animate=False)
+        self.piece("letter", VerticalScroll).scroll_home(animate=False)
 
     @on(Lines.Opened, "#index")
     def _opened_letter(self) -> None:
@@ -190,7 +190,7 @@ class MailScreen(Place[None]):
 
     def action_focus_body(self) -> None:
         """Give the keys to the message, so that it scrolls."""
-        self.query_one("#letter", VerticalScroll).focus()
+        self.piece("letter", VerticalScroll).focus()
 
     def action_reply(self) -> None:
         """Reply to the selected message."""
@@ -211,7 +211,7 @@ class MailScreen(Place[None]):
 
     def action_back(self) -> None:
         """Give the keys back to the index, or leave."""
-        index = self.query_one("#index", Lines)
+        index = self.piece("index", Lines)
         if index.has_focus or self.size.width < MEDIUM_FROM:
             self.dismiss()
         else:

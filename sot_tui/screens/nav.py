@@ -110,14 +110,14 @@ class NavScreen(Place[None]):
 
     def fleet_changed(self) -> None:
         """Show the newest fleet, by difference."""
-        if not self.is_mounted:
+        if not self.is_open:
             return
         self.time_passed()
         self._look_for_last_letters()
 
     def time_passed(self) -> None:
         """Show what is so at this moment: ages, doubts, and who has gone stale since."""
-        if not self.is_mounted:
+        if not self.is_open:
             return
         fleet, now = self.desk.fleet, self.desk.now()
         self._columns = columns(fleet, self.size.width)
@@ -132,32 +132,32 @@ class NavScreen(Place[None]):
         brand = f" sot  {fleet.host}" if width >= WIDE_FROM else " sot" if width >= MEDIUM_FROM else ""
         yours = Content.styled(f"mail {found.mail}", "b $accent" if found.mail else "$foreground 60%")
         lock = _lock_words(fleet, now, short=width < WIDE_FROM)
-        self.query_one("#brand", show.Words).say(show.ours("[b]$name[/]", name=brand))
-        self.query_one("#yours", show.Words).say(yours)
-        self.query_one("#lock", show.Words).say(lock)
+        self.piece("brand", show.Words).say(show.ours("[b]$name[/]", name=brand))
+        self.piece("yours", show.Words).say(yours)
+        self.piece("lock", show.Words).say(lock)
         room = width - show.width(brand) - yours.cell_length - lock.cell_length - _HEADER_GAPS
         if fleet.registry.reading is Reading.NOT_YET:
             told = Content.styled("reading the registry …", "$foreground 60%")
         else:
             told = _counts_words(found, room)
-        self.query_one("#counts", show.Words).say(told)
+        self.piece("counts", show.Words).say(told)
 
     def _show_banners(self, fleet: Fleet, now: float) -> None:
         registry = fleet.registry
         unreadable = registry.reading is Reading.UNREADABLE
-        banner = self.query_one("#registry-banner", show.Words)
+        banner = self.piece("registry-banner", show.Words)
         banner.display = unreadable
         if unreadable:
             of = f"shown: the last good picture, {age_text(now - registry.read_at)} old" if registry.read_at else ""
             by_hand = BY_HAND.format(path=f"{fleet.home}/registry.json")
             lines = [UNLISTED, f"{registry.why} — {by_hand}" if registry.why else by_hand, of]
             banner.say(Content("\n").join([show.words(line) for line in lines if line]))
-        lock_banner = self.query_one("#lock-banner", show.Words)
+        lock_banner = self.piece("lock-banner", show.Words)
         lock_banner.display = fleet.lock.wedged
         if fleet.lock.wedged:
             lock_banner.say(_wedged_words(fleet, now))
         version = registry.version
-        version_banner = self.query_one("#version-banner", show.Words)
+        version_banner = self.piece("version-banner", show.Words)
         version_banner.display = not unreadable and version is not None and version != PROTOCOL_VERSION
         if version_banner.display:
             version_banner.say(
@@ -168,24 +168,24 @@ class NavScreen(Place[None]):
             )
 
     def _show_lines(self, fleet: Fleet, now: float) -> None:
-        lines = self.query_one("#fleet", Lines)
-        empty = self.query_one("#empty", show.Words)
+        lines = self.piece("fleet", Lines)
+        empty = self.piece("empty", show.Words)
         nobody = not [handle for handle in fleet.agents if handle != fleet.operator]
         lines.show(rules.order(fleet, now))
         lines.set_class(nobody, "few")
         empty.display = nobody
         if nobody:
             empty.say(_nobody_words(fleet, self.size.width))
-        heads = self.query_one("#columns", show.Words)
+        heads = self.piece("columns", show.Words)
         heads.display = not nobody
         heads.say(Content.styled(_heads(self._columns), "$foreground 50%"))
 
     def _show_detail(self, fleet: Fleet, now: float) -> None:
         one = self._one(fleet)
-        title = self.query_one("#detail-title", show.Words)
+        title = self.piece("detail-title", show.Words)
         if one is None:
             title.say(Content(""))
-            self.query_one("#detail-body", show.Words).say(Content(""))
+            self.piece("detail-body", show.Words).say(Content(""))
             return
         handle = show.plain(one.handle)
         rule = "─" * max(0, self.size.width - show.width(handle) - 6)
@@ -199,7 +199,7 @@ class NavScreen(Place[None]):
         if whose == one.handle and letters:
             told = " · ".join(_letter_words(letter, now) for letter in letters)
             lines.append(show.hang("  last", told, width - 1, _LABEL_CELLS))
-        self.query_one("#detail-body", show.Words).say(Content("\n").join(lines))
+        self.piece("detail-body", show.Words).say(Content("\n").join(lines))
 
     def _paint(self, handle: str, width: int, chosen: bool) -> tuple[Piece, ...]:
         fleet, now = self.desk.fleet, self.desk.now()
@@ -270,7 +270,7 @@ class NavScreen(Place[None]):
 
     def action_next_need(self) -> None:
         """Select the next handle that needs the person, from the selected one on."""
-        fleet, lines = self.desk.fleet, self.query_one("#fleet", Lines)
+        fleet, lines = self.desk.fleet, self.piece("fleet", Lines)
         needed = [wanted.handle for wanted in rules.needs_you(fleet, self.desk.now()) if wanted.handle]
         if not needed:
             self.desk.refuse("nobody needs you")
@@ -287,7 +287,7 @@ class NavScreen(Place[None]):
         self.app.push_screen(RecoverDialog(self.desk, self.desk.fleet.lock))
 
     def _one(self, fleet: Fleet) -> Agent | None:
-        selected = self.query_one("#fleet", Lines).selected
+        selected = self.piece("fleet", Lines).selected
         return fleet.agents.get(selected) if selected is not None else None
 
     def _open(self, handle: str) -> None:

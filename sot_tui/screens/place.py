@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.css.query import NoMatches
 from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from sot_tui.screens.widgets.bars import MessageLine
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sot_tui.screens.desk import Desk
 
 T = TypeVar("T")
+W = TypeVar("W", bound=Widget)
 
 NARROW, MEDIUM, WIDE = "-narrow", "-medium", "-wide"
 MEDIUM_FROM, WIDE_FROM = 60, 100
@@ -36,6 +38,21 @@ class Place(Screen[T]):
     def __init__(self, desk: Desk) -> None:
         super().__init__()
         self.desk = desk
+        self._pieces: dict[str, Widget] = {}
+
+    def piece(self, name: str, kind: type[W]) -> W:
+        """Return the piece of this screen with an id; a notice may come while the screen is being taken apart."""
+        found = self._pieces.get(name)
+        if found is None:
+            found = self._pieces[name] = self.query_one(f"#{name}", kind)
+        if not isinstance(found, kind):
+            raise TypeError(f"{name} is no {kind.__name__}")
+        return found
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it is on the screen, or below a dialog: an answer may come after a screen was closed."""
+        return self.is_mounted and self in self.app.screen_stack
 
     def fleet_changed(self) -> None:
         """Show the newest fleet, by difference."""

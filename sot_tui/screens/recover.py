@@ -80,7 +80,7 @@ class RecoverDialog(Dialog[None]):
 
     def time_passed(self) -> None:
         """Show the age of now."""
-        if self.is_mounted:
+        if self.is_open:
             self._show()
 
     @work(group="look", exclusive=True, exit_on_error=False)
@@ -88,7 +88,7 @@ class RecoverDialog(Dialog[None]):
         self._seen(await self.desk.client.do(LookAtLock()))
 
     def _seen(self, lock: LockState) -> None:
-        if self._over or self._busy or not self.is_mounted or lock.phase is LockPhase.UNKNOWN:
+        if self._over or self._busy or not self.is_open or lock.phase is LockPhase.UNKNOWN:
             return
         if lock.phase is LockPhase.FREE:
             self._end(f"{ANOTHER_WRITER}: the registry lock is free")
@@ -101,7 +101,7 @@ class RecoverDialog(Dialog[None]):
     def _end(self, sentence: str) -> None:
         self._over = sentence
         self._show()
-        self.query_one("#recover-cancel", Button).focus()
+        self.piece("recover-cancel", Button).focus()
 
     # -- showing -----------------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class RecoverDialog(Dialog[None]):
         lock = self._lock
         can = lock.dead and not self._over
         title = "Recover the registry lock?" if can else "The registry lock"
-        self.query_one("#recover-title", show.Words).say(Content.styled(title, "b"))
+        self.piece("recover-title", show.Words).say(Content.styled(title, "b"))
         told = [
             ("holder", lock.holder or lock.phase.value),
             ("proof", lock.verdict or "nothing is known"),
@@ -118,13 +118,13 @@ class RecoverDialog(Dialog[None]):
         ]
         room = self._room()
         lines = [show.hang(label, said, room, _LABEL_CELLS, _FIELD_LINES) for label, said in told]
-        self.query_one("#recover-record", show.Words).say(Content("\n").join(lines))
-        self.query_one("#recover-what", show.Words).say(self._what())
-        go, cancel = self.query_one("#recover-go", Button), self.query_one("#recover-cancel", Button)
+        self.piece("recover-record", show.Words).say(Content("\n").join(lines))
+        self.piece("recover-what", show.Words).say(self._what())
+        go, cancel = self.piece("recover-go", Button), self.piece("recover-cancel", Button)
         go.display = can
         go.disabled = self._busy
         cancel.label = Content("Cancel" if can else "Close")
-        self.query_one(KeyLine).leave_out(frozenset() if can else frozenset({"recover"}))
+        self.piece("keys", KeyLine).leave_out(frozenset() if can else frozenset({"recover"}))
 
     def _room(self) -> int:
         """Return the cells of a line in the dialog, as its style sheet has it."""
@@ -172,7 +172,7 @@ class RecoverDialog(Dialog[None]):
         finally:
             self._busy = False
         self.desk.say(Outcome(good=answer.what is not Recovery.REFUSED, sentence=answer.sentence))
-        if not self.is_mounted:
+        if not self.is_open:
             return
         if answer.what is Recovery.CLEARED:
             self.dismiss()
@@ -182,4 +182,4 @@ class RecoverDialog(Dialog[None]):
             # Its proof did not hold a second time: the lock is shown anew, with the reason in place of the button.
             self._lock = self._lock._replace(dead=False, recovery=answer.sentence)
             self._show()
-            self.query_one("#recover-cancel", Button).focus()
+            self.piece("recover-cancel", Button).focus()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
@@ -12,9 +13,12 @@ from textual.widgets import Input, TextArea
 
 from sot_tui.comm import frames, inbox
 from sot_tui.comm.clock import stamp
+from sot_tui.engine.client import Command, Outcome, Send
+from sot_tui.screens.app import SotApp
 from sot_tui.screens.compose import ComposeScreen
 from sot_tui.screens.mail import MailScreen
 from sot_tui.screens.widgets.lines import Lines
+from tests.screens.fleets import FakeClient, fleet
 from tests.screens.real import Opened, joined, put
 
 if TYPE_CHECKING:
@@ -174,6 +178,30 @@ async def test_compose_when_the_receiver_is_typed_then_says_whether_it_is_known_
         await opened.pilot.press("ctrl+s", "ctrl+s")
         await opened.until(lambda: opened.app.screen is opened.nav)
         assert [line["msg"] for line in lines_of(comm_home, "anna")] == ["hiq"]
+
+
+async def test_message_when_send_is_pressed_twice_then_is_sent_once() -> None:
+    client = FakeClient(fleet())
+    app = SotApp(client)
+    answered = asyncio.Event()
+    do = client.do
+
+    async def slow(command: Command[Outcome]) -> Outcome:
+        outcome = await do(command)
+        if isinstance(command, Send):
+            await answered.wait()
+        return outcome
+
+    client.do = slow  # type: ignore[assignment, method-assign]  # an answer that takes its time
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("j", "j", "r", "h", "i", "ctrl+s", "ctrl+s")
+        assert client.asked_for(Send) == [Send("Docs-box", "hi")]
+        # Closing the window loses neither the answer nor, when it is a refusal, the draft.
+        await pilot.press("escape")
+        answered.set()
+        await pilot.pause()
+        assert app.desk.said == Outcome(good=True, sentence="filed -> @Docs-box")
+        assert app.desk.drafts == {}
 
 
 async def test_send_when_the_registry_cannot_be_read_then_nothing_is_sent(comm_home: Path) -> None:

@@ -129,10 +129,26 @@ async def test_dialog_when_another_writer_is_first_then_says_so(comm_home: Path)
         dialog = await open_dialog(opened)
         await opened.until(lambda: dialog.query_one("#recover-go", Button).display)
         await asyncio.to_thread(registry.touch, home, "anna", registry.Wait.HEARTBEAT)
-        await opened.until(lambda: "another writer cleared it" in flat(opened))
+        await opened.until(lambda: "another writer cleared it: the registry lock is free" in flat(opened))
         assert not dialog.query_one("#recover-go", Button).display
         await opened.pilot.press("enter")
         assert opened.app.screen is opened.nav
+
+
+async def test_dialog_when_another_process_holds_the_lock_meanwhile_then_says_so(comm_home: Path) -> None:
+    home = put(comm_home, anna=IDLE)
+    async with joined(comm_home) as opened:
+        kill(hold_lock(home))
+        dialog = await open_dialog(opened)
+        await opened.until(lambda: dialog.query_one("#recover-go", Button).display)
+        holder = await asyncio.to_thread(hold_lock, home)
+        try:
+            await opened.until(lambda: "another writer cleared it: it is held by" in flat(opened))
+            assert f"pid {holder.pid}" in flat(opened)
+            await opened.pilot.press("ctrl+r")
+            assert (comm_home / ".registry.lock").exists()
+        finally:
+            kill(holder)
 
 
 async def test_recover_when_another_writer_is_first_at_the_key_press_then_says_so(comm_home: Path) -> None:

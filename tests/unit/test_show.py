@@ -50,6 +50,12 @@ def test_text_when_plain_then_is_one_inert_line_of_one_width(text: str) -> None:
     assert cell_len(shown) == per_sign(shown) == max(0, wcswidth(shown))
 
 
+def test_marks_when_they_have_no_letter_or_are_many_then_are_left_out() -> None:
+    """A mark at the start of a column would join the column before it."""
+    assert show.plain("\u0301x") == "x"
+    assert show.plain("q" + "\u0323" * 9) == "q\u0323\u0323"
+
+
 @given(st.text(max_size=60), st.integers(0, 50))
 def test_text_when_fitted_then_has_exactly_its_cells_for_everybody_who_counts(text: str, cells: int) -> None:
     for fitted in (show.fit(show.plain(text), cells), show.fit_right(show.plain(text), cells)):
