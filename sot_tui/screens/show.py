@@ -167,7 +167,8 @@ class Words(Static):
         """Show `content`; the same again costs nothing."""
         if self._said is None or not content.is_same(self._said):
             self._said = content
-            self.update(content)
+            # A piece of fixed size moves nothing around it, so nothing has to be laid out again.
+            self.update(content, layout=self.styles.auto_dimensions)
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
         """Show content. A string is a mistake of ours, so it is refused here once more."""
