@@ -23,6 +23,8 @@ VERBS = {
     "context": "show who this process is to the others",
     "self-audit": "compare each row's identity slot with the project it names",
     "lock-clear": "clear the registry lock of a holder that is proved dead",
+    "doctor": "check that everything is set up, and say the next step",
+    "info": "show every path and every setting",
 }
 """The verbs, each a module of the same name in `verbs/`, and what each is for."""
 

@@ -150,6 +150,27 @@ def _close_entries(home: Home) -> None:
             _close(home, path)
 
 
+def open_entries(home: Home) -> list[str]:
+    """Return the entries that the contract wants closed and that are open to others, by their paths in the home.
+
+    A folder stands for itself and each entry below it. Raises the OSError of a look that failed.
+    """
+    found = []
+    for name in sorted(home.disk.listdir(home.path)):
+        if name in _CLOSED_FOLDERS or name in _CLOSED_FILES or name.startswith(_CLOSED_PREFIXES):
+            below = _names_below(home, f"{home.path}/{name}") if name in _CLOSED_FOLDERS else []
+            found += [path for path in (name, *(f"{name}/{each}" for each in sorted(below))) if _is_open(home, path)]
+    return found
+
+
+def _is_open(home: Home, path: str) -> bool:
+    try:
+        mode = home.disk.stat(f"{home.path}/{path}").st_mode
+    except FileNotFoundError:
+        return False  # a temp file of another process, gone meanwhile
+    return not stat.S_ISLNK(mode) and bool(stat.S_IMODE(mode) & 0o077)
+
+
 def _names_below(home: Home, path: str) -> list[str]:
     return home.disk.listdir(path) if stat.S_ISDIR(home.disk.stat(path).st_mode) else []
 

@@ -27,7 +27,7 @@ WRITE_WAIT = "SOT_INBOX_LOCK_WAIT_SECS"
 """The variable that bounds a writer's wait, in seconds (contract, Delivery)."""
 READ_WAIT = "SOT_INBOX_READ_WAIT_SECS"
 """The variable that bounds a reader's wait, in seconds (contract, Delivery)."""
-_DEFAULTS = {WRITE_WAIT: 2.0, READ_WAIT: 3.0}
+DEFAULT_WAITS = {WRITE_WAIT: 2.0, READ_WAIT: 3.0}
 """Seconds (contract, Delivery: "bounded at 2 s", "default 3")."""
 
 _TRY_SHORTEST_S, _TRY_SPREAD_S = 0.015, 0.010
@@ -69,7 +69,7 @@ class Fault(NamedTuple):
 
 def wait_bound(name: str, environ: Mapping[str, str] = os.environ) -> float:
     """Return the bound in seconds that the variable `name` sets, or its default; raise Misuse for a bad value."""
-    return seconds_said(environ, name, _DEFAULTS[name])
+    return seconds_said(environ, name, DEFAULT_WAITS[name])
 
 
 def take(home: Home, handle: str, grip: Grip, manager: str, wait_s: float) -> Held | Busy | Fault:

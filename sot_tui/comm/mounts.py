@@ -94,10 +94,11 @@ def mount_of(path: str, mounts: tuple[Mount, ...]) -> Mount | None:
 
 def home_mount(home: Home) -> Mount | None:
     """Return the mount the comm home lies on (Linux), or None when it cannot be read or told."""
-    return _mount_of(home, home.path)
+    return mount_under(home, home.path)
 
 
-def _mount_of(home: Home, path: str) -> Mount | None:
+def mount_under(home: Home, path: str) -> Mount | None:
+    """Return the mount that a path lies on (Linux), or None when it cannot be read or told."""
     try:
         return _mount_in(home.disk.mount_table(), home.disk.real_path(path))
     except OSError:
@@ -138,7 +139,7 @@ def lock_identity(home: Home) -> str:
     """Return which lock manager a lock on an inbox is held by: `nfs4 <export>`, `local <id>`, `none@<id>` or `none`."""
     machine = home.procs.machine_id()
     if sys.platform == "linux":
-        mount = _mount_of(home, home.inboxes)
+        mount = mount_under(home, home.inboxes)
         if mount is not None and mount.kind == "nfs4" and _locks_at_server(mount):
             return NFS_MANAGER + mount.source
         if mount is not None and mount.kind in _OWN_DISK_KINDS and machine != UNREAD:

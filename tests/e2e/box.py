@@ -66,6 +66,7 @@ class Box:
         home = Home(str(self.comm))
         record = f"{lock_identity(home)}\n{home.procs.machine_id()}\n"
         self.comm.joinpath("inbox-lock-manager").write_text(record, encoding="ascii")
+        self.comm.joinpath("inbox-lock-manager").chmod(0o600)
 
     def book(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.comm.joinpath("registry.json").read_text(encoding="utf-8"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import pytest
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.home import Home
 from sot_tui.comm.jsonline import decode
+from tests.e2e.box import COMMAND
 from tests.screens.real import hold_lock, kill
 
 if TYPE_CHECKING:
@@ -207,6 +209,8 @@ def test_explain_when_there_is_no_comm_home_then_fails_and_makes_none(box: Box) 
         (["explain", "a", "b"], "sot-tui explain: one handle is needed"),
         (["explain", "--x", "a"], "sot-tui explain: unknown option --x"),
         (["list", "--json", "x"], "comm-list.sh: unknown argument x"),
+        (["doctor", "x"], "sot-tui doctor: unknown argument x"),
+        (["info", "--json", "x"], "sot-tui info: unknown argument x"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -217,6 +221,159 @@ def test_command_when_its_words_are_wrong_then_one_sentence_and_the_usage(
     assert (code, out) == (2, b"")
     assert err.decode().splitlines()[0] == said
     assert b"Usage: sot-tui " in err
+
+
+# -- doctor and info --------------------------------------------------------------------------------------------------
+
+
+def tree(box: Box) -> dict[str, tuple[int, ...]]:
+    """Return everything there is on the box, as a look finds it."""
+    found: dict[str, tuple[int, ...]] = {}
+    for path in sorted(box.comm.parent.rglob("*")):
+        seen = path.lstat()
+        found[str(path)] = (seen.st_ino, seen.st_mode, seen.st_size, seen.st_mtime_ns)
+    return found
+
+
+def levels(box: Box, code: int = 0) -> dict[str, tuple[str, str | None]]:
+    """Return what the doctor says that is not ok: its level and the next step, by what was looked at."""
+    found = asked(box, "doctor", code=code)
+    assert found["ok"] is (code == 0)
+    return {one["what"]: (one["level"], one["step"]) for one in found["findings"] if one["level"] != "ok"}
+
+
+@pytest.mark.parametrize("verb", ["doctor", "info"])
+@pytest.mark.parametrize("there", ["a comm home", "none"])
+def test_look_when_taken_then_nothing_is_made_stamped_or_written(box: Box, verb: str, there: str) -> None:
+    if there == "a comm home":
+        box.join()
+        box.mail(b'{"from":"b","to":"alpha-box","msg":"x"}\n')
+    before = tree(box)
+    assert box.run(verb)[0] == 0
+    assert box.run(verb, "--json")[0] == 0
+    assert tree(box) == before
+
+
+def test_doctor_when_all_is_well_then_says_so_line_by_line(joined: Box) -> None:
+    code, out, err = joined.run("doctor")
+    lines = out.decode().splitlines()
+    assert (code, err) == (0, b"")
+    assert lines[-1] == "all is well"
+    assert {line[:6] for line in lines[:-1]} == {"ok    "}
+    assert f"ok    comm home: {joined.comm} (0700, yours)" in lines
+    assert levels(joined) == {}
+
+
+def test_doctor_when_there_is_no_comm_home_then_warns_with_the_command_that_makes_one(box: Box) -> None:
+    assert levels(box) == {"comm home": ("warn", "sot-tui join")}
+    code, out, _ = box.run("doctor")
+    assert code == 0
+    assert out.decode().splitlines()[:2] == [
+        f"warn  comm home: {box.comm} is not there yet; the first join makes it",
+        "      next: sot-tui join",
+    ]
+    assert out.endswith(b"\n0 faults, 1 warning\n")
+
+
+def test_doctor_when_its_next_step_is_done_then_the_fault_is_gone(joined: Box) -> None:
+    """Each step that can be done here is done as it is printed, by a shell, and the doctor asked again."""
+    (joined.comm / "inbox" / "x.jsonl").write_text("")
+    (joined.comm / "inbox" / "x.jsonl").chmod(0o644)
+    assert levels(joined) == {"modes": ("warn", f"chmod -R go-rwx {joined.comm}/inbox")}
+    heal(joined, "modes")
+    joined.comm.chmod(0o755)
+    heal(joined, "comm home", code=1)
+    holder = hold_lock(Home(str(joined.comm)))
+    kill(holder)
+    heal(joined, "registry lock", code=1)
+    joined.comm.joinpath("registry.json").write_text("{")
+    heal(joined, "registry", code=1)
+    assert levels(joined) == {"registry": ("warn", "sot-tui join")}
+    heal(joined, "registry")
+    joined.comm.joinpath("inbox-lock-manager").write_text("local another\nanother\n")
+    heal(joined, "filing mail", code=1)
+    assert levels(joined) == {"filing mail": ("warn", "sot-tui")}
+
+
+def heal(box: Box, what: str, code: int = 0) -> None:
+    """Run the one step that the doctor names, and see its finding changed."""
+    found = levels(box, code)
+    assert set(found) == {what}
+    path = f"{Path(COMMAND).parent}:{os.environ['PATH']}"
+    subprocess.run(["bash", "-c", str(found[what][1])], cwd=box.work, env={**box.env, "PATH": path}, check=True)
+    assert levels(box, 0).get(what) != found[what]
+
+
+def test_doctor_when_variables_and_settings_make_no_sense_then_each_is_named(joined: Box) -> None:
+    joined.env |= {"COMM_LIVE_SECS": "soon", "SOT_INBOX_READ_WAIT_SECS": "-1"}
+    folder = Path(os.environ["XDG_CONFIG_HOME"], "sot")
+    folder.mkdir()
+    folder.joinpath("tui.toml").write_text("operator = 'no handle'\nthem = 1\n")
+    found = asked(joined, "doctor", code=1)
+    told = [(one["what"], one["step"]) for one in found["findings"] if one["level"] != "ok"]
+    assert told == [
+        ("operator", f"${{EDITOR:-vi}} {folder}/tui.toml"),
+        ("settings", f"${{EDITOR:-vi}} {folder}/tui.toml"),
+        ("environment", "unset COMM_LIVE_SECS"),
+        ("environment", "unset SOT_INBOX_READ_WAIT_SECS"),
+    ]
+
+
+def test_doctor_when_a_stamp_lies_in_the_future_then_the_clock_is_doubted(joined: Box) -> None:
+    put(joined, far_box={"host": "far", "last_seen": stamp(time.time() + 120)})
+    found = asked(joined, "doctor")
+    clock = next(one for one in found["findings"] if one["what"] == "clock")
+    assert clock["level"] == "warn"
+    assert clock["fact"].startswith("the stamp of @far-box on far lies ")
+
+
+def test_doctor_when_it_has_a_terminal_then_judges_it(joined: Box) -> None:
+    joined.env |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8"}
+    code, seen = joined.on_terminal("doctor")
+    text = seen.decode()
+    assert code == 0
+    assert "ok    colours: 16 million\r\n" in text
+    assert "ok    signs: UTF-8\r\n" in text
+    assert " size: " in text
+
+
+def test_info_when_asked_then_every_path_and_value_with_its_source(joined: Box) -> None:
+    joined.env |= {"COMM_LIVE_SECS": "60", "SOT_LOCK_WAIT_SECS": "never", "VISUAL": "emacs -nw"}
+    folder = Path(os.environ["XDG_CONFIG_HOME"], "sot")
+    folder.mkdir()
+    folder.joinpath("tui.toml").write_text("operator = 'anna'\n")
+    found = asked(joined, "info")
+    assert (found["host"], found["operator"], found["versions"]["protocol"]) == ("box", "anna", 1)
+    paths = {one["name"]: (one["path"], one["there"]) for one in found["paths"]}
+    assert paths["comm home"] == (str(joined.comm), True)
+    assert paths["registry lock"] == (f"{joined.comm}/.registry.lock", False)
+    assert paths["settings"] == (f"{folder}/tui.toml", True)
+    assert paths["own state"] == (f"{os.environ['XDG_STATE_HOME']}/sot/tui", False)
+    settings = {one["key"]: (one["value"], one["source"]) for one in found["settings"]}
+    assert settings["operator"] == ("anna", "file")
+    assert settings["editor"] == ("emacs -nw", "environment")
+    assert settings["mouse"] == (True, "default")
+    variables = {one["name"]: (one["value"], one["source"]) for one in found["variables"]}
+    assert variables["COMM_LIVE_SECS"] == (60, "environment")
+    assert variables["SOT_LOCK_WAIT_SECS"] == (None, "environment")
+    assert variables["SOT_INBOX_READ_WAIT_SECS"] == (3, "default")
+    assert found["lock_manager"]["here"] == found["lock_manager"]["recorded"]
+    code, out, _ = joined.run("info")
+    assert code == 0
+    for path, _ in paths.values():
+        assert path in out.decode()
+    assert 'editor                    "emacs -nw"  (environment)' in out.decode().splitlines()
+
+
+@pytest.mark.parametrize("verb", ["doctor", "info"])
+def test_look_when_paths_and_variables_are_hostile_then_each_is_one_visible_line(box: Box, verb: str) -> None:
+    odd = f"{box.comm}\x1b]0;x\x07\n\u202e"
+    box.env |= {"SOT_COMM_HOME": odd, "SOT_SELF_HOST": "b\x1b[2J", "EDITOR": "\x9b31m", "COMM_LIVE_SECS": "\x1b"}
+    for words in ([verb], [verb, "--json"]):
+        _, out, err = box.run(*words)
+        assert not [sign for sign in (out + err).decode() if sign != "\n" and not sign.isprintable()]
+    found = decode(box.run(verb, "--json")[1])
+    assert odd in (found["paths"][0]["path"] if verb == "info" else found["findings"][0]["fact"])
 
 
 # -- foreign text -----------------------------------------------------------------------------------------------------

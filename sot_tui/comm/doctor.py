@@ -1,0 +1,367 @@
+"""Is it set up? One judgement for each thing that mail, work state and the dashboard stand on.
+
+Every judgement is pure: what was found goes in, one finding comes out, with the fact it rests on and the very next step
+as a command where something is to be done. Looking is `verbs/doctor.py`'s. Nothing here is true by default: what could
+not be read is a finding of its own, and never "ok".
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from enum import Enum
+
+from sot_tui.comm import mounts, names
+from sot_tui.comm.clock import age_text
+from sot_tui.comm.disk import FOLDER_MODE
+from sot_tui.comm.fleet import WEDGED_SECS
+from sot_tui.comm.home import PROTOCOL_VERSION
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
+from sot_tui.comm.mounts import NO_MANAGER, Mount
+from sot_tui.comm.proof import UNREAD
+from sot_tui.comm.registry import LIVE_SECS, Registry, Unread
+from sot_tui.comm.registry_lock import LockIs
+from sot_tui.comm.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sot_tui.comm.home import Home
+    from sot_tui.comm.mounts import LockRecord
+    from sot_tui.comm.proof import Record
+    from sot_tui.comm.registry_lock import LockLook
+
+CLOCK_SLACK_SECS = 5
+"""Seconds that a stamp may lie in the future: two boxes that keep time by the network differ by less than one."""
+NETWORK_KINDS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre", "fuse.sshfs", "virtiofs"})
+"""File systems that other boxes share, on which a lock of this box alone says nothing."""
+SMALLEST, SMALL = (50, 16), (80, 24)
+"""Columns and lines below which the dashboard has no room, and from which it has all of it (product, The nav)."""
+
+JOIN, DASHBOARD, CLEAR = "sot-tui join", "sot-tui", "sot-tui lock-clear"
+_MACHINE_ID = "sudo systemd-machine-id-setup"
+
+
+class Level(Enum):
+    """How much a finding asks for."""
+
+    OK = "ok"
+    WARN = "warn"
+    """It works, or can, but something is less than it could be."""
+    FAULT = "FAULT"
+    """Something does not work until a person does something."""
+
+
+class Finding(NamedTuple):
+    """What one look says."""
+
+    level: Level
+    what: str
+    """What was looked at."""
+    fact: str
+    """What was found. It may hold foreign text."""
+    step: str = ""
+    """The next step, a command; empty when there is nothing to be done."""
+
+
+class Entry(NamedTuple):
+    """A file or folder, as a look found it."""
+
+    fault: str = ""
+    """Why it could not be looked at; empty when it could, or when there is nothing."""
+    mode: int | None = None
+    """Kind and permissions; None when there is nothing at the path, or when it could not be looked at."""
+    owner: int = -1
+    """The user it belongs to."""
+    dangling: bool = False
+    """A link that leads nowhere."""
+
+
+class Terminal(NamedTuple):
+    """The terminal that the dashboard would draw on, by what the environment says."""
+
+    there: bool
+    """Whether one of the three streams is a terminal."""
+    term: str = ""
+    true_colour: bool = False
+    no_colour: bool = False
+    utf8: bool = False
+    size: tuple[int, int] | None = None
+    """Columns and lines; None when it could not be asked."""
+
+
+def word(text: str) -> str:
+    """Return a text as one word of a shell command that names it exactly and acts on no terminal."""
+    import shlex  # noqa: PLC0415  (a command that finds nothing to do needs no quoting)
+
+    if text.isprintable() and visible(text, len(text)) == text:
+        return shlex.quote(text)
+    signs = (f"\\x{byte:02x}" if byte < 0x20 or byte > 0x7E or byte in b"'\\" else chr(byte) for byte in _bytes(text))
+    return "$'" + "".join(signs) + "'"
+
+
+def _bytes(text: str) -> bytes:
+    return os.fsencode(text.encode("utf-8", "surrogateescape"))
+
+
+# -- the comm home ----------------------------------------------------------------------------------------------------
+
+
+def of_home(path: str, found: Entry, uid: int) -> Finding:
+    """Judge the folder itself; only when it is OK, or WARN for being open, anything in it can be judged."""
+    what, quoted = "comm home", word(path)
+    if found.dangling:
+        return Finding(Level.FAULT, what, f"{path} is a link that leads nowhere", f"rm {quoted}")
+    if found.fault:
+        return Finding(Level.FAULT, what, f"{path} cannot be looked at: {found.fault}", f"ls -ld {quoted}")
+    if found.mode is None:
+        return Finding(Level.WARN, what, f"{path} is not there yet; the first join makes it", JOIN)
+    if not stat.S_ISDIR(found.mode):
+        return Finding(Level.FAULT, what, f"{path} is no folder", f"mv {quoted} {word(path + '.aside')}")
+    if found.owner != uid:
+        fact = f"{path} belongs to another account (uid {found.owner})"
+        return Finding(Level.FAULT, what, fact, "unset SOT_COMM_HOME")
+    mode = stat.S_IMODE(found.mode)
+    if mode & FOLDER_MODE != FOLDER_MODE:
+        return Finding(Level.FAULT, what, f"{path} is {mode:04o}, so you cannot use it", f"chmod 700 {quoted}")
+    if mode != FOLDER_MODE:
+        return Finding(Level.FAULT, what, f"{path} is {mode:04o}, open to others", f"chmod -R go-rwx {quoted}")
+    return Finding(Level.OK, what, f"{path} ({mode:04o}, yours)")
+
+
+def of_modes(home: Home, open_entries: Sequence[str]) -> Finding:
+    """Judge what lies in the comm home: behind a closed folder an open entry harms nobody, but it should not be."""
+    if not open_entries:
+        return Finding(Level.OK, "modes", "every entry is closed to others")
+    tops = sorted({name.partition("/")[0] for name in open_entries})
+    more = f" and {len(open_entries) - 1} more" if len(open_entries) > 1 else ""
+    are = "are" if more else "is"
+    fact = f"{open_entries[0]}{more} {are} open to others, behind the closed comm home"
+    paths = " ".join(word(f"{home.path}/{name}") for name in tops)
+    return Finding(Level.WARN, "modes", fact, f"chmod -R go-rwx {paths}")
+
+
+def of_mount(path: str, mount: Mount | None, *, linux: bool) -> Finding:
+    """Judge the mount that the comm home lies on."""
+    if mount is None:
+        if not linux:
+            return Finding(Level.OK, "mount", "not told by this system")
+        return Finding(Level.WARN, "mount", f"which mount {path} lies on cannot be told", "cat /proc/self/mountinfo")
+    told = f"{mount.kind}, {mount.source} mounted on {mount.point}"
+    if "ro" in mount.options:
+        return Finding(Level.FAULT, "mount", f"{told}, read-only", f"findmnt --target {word(path)}")
+    return Finding(Level.OK, "mount", told)
+
+
+def of_proof(me: Record, mount: Mount | None, *, fresh: bool) -> Finding:
+    """Judge whether this box proves deaths in this comm home; where none is proved, a dead holder's lock stays."""
+    what = "proof of death"
+    if me.proves:
+        return Finding(Level.OK, what, "this box proves deaths here, so a dead holder's lock is cleared")
+    told = "this box proves no deaths here, so nothing here clears a dead holder's lock"
+    if not fresh:
+        kind = mount.kind if mount else "its mount"
+        on = f"a read on {kind} is not known to be fresh"
+        return Finding(Level.WARN, what, f"{told}: {on}", "export SOT_COMM_HOME=/a/folder/on/a/local/disk")
+    if me.machine == UNREAD:
+        return Finding(Level.WARN, what, f"{told}: this machine has no id", _MACHINE_ID)
+    return Finding(Level.WARN, what, f"{told}: /proc does not tell who this process is", "ls -l /proc/self")
+
+
+# -- the registry -----------------------------------------------------------------------------------------------------
+
+
+def of_registry(home: Home, found: Registry | Unread) -> Finding:
+    """Judge whether the registry reads as one."""
+    if isinstance(found, Registry):
+        handles = len(found.agents)
+        return Finding(Level.OK, "registry", f"it is read, and lists {handles} handle{'' if handles == 1 else 's'}")
+    if found.missing:
+        return Finding(Level.WARN, "registry", "there is none yet; the first join makes it", JOIN)
+    aside = f"mv {word(home.registry)} {word(home.registry + '.aside')}"
+    fact = f"it could not be read: {found.why}; moved aside, the next comm command creates an empty one"
+    return Finding(Level.FAULT, "registry", fact, aside)
+
+
+def of_version(version: object) -> Finding:
+    """Judge the protocol that the registry names."""
+    if version == PROTOCOL_VERSION and not isinstance(version, bool):
+        return Finding(Level.OK, "protocol", f"v{PROTOCOL_VERSION} here and in the registry")
+    said = "names no version" if version is None else f"names v{version}"
+    fact = f"the registry {said}, this client speaks v{PROTOCOL_VERSION}: update all machines"
+    return Finding(Level.WARN, "protocol", fact, "sot-tui --version")
+
+
+def of_lock(look: LockLook, *, here: bool) -> Finding:
+    """Judge the registry lock; `here` says whether its holder is named as of this very machine."""
+    what = "registry lock"
+    if look.state is LockIs.FREE:
+        return Finding(Level.OK, what, "free")
+    age = age_text(look.age_s)
+    if look.state is not LockIs.HELD or look.record is None:
+        fact = f"{look.state.value} for {age}: {look.verdict}. {look.recovery}"
+        return Finding(Level.FAULT, what, fact, CLEAR)
+    who = f"held for {age} by {look.record.name} pid {look.record.pid}"
+    if look.provable:
+        return Finding(Level.FAULT, what, f"{who}: {look.verdict}", CLEAR)
+    if look.age_s < WEDGED_SECS:
+        return Finding(Level.OK, what, f"{who}: a write of this moment")
+    step = f"ps -o pid,lstart,args -p {look.record.pid}" if here else f"ssh {word(look.record.name)} {CLEAR}"
+    return Finding(Level.WARN, what, f"{who}: {look.verdict}. {look.recovery}", step)
+
+
+def is_of_here(look: LockLook, me: Record) -> bool:
+    """Tell whether a lock's holder is named as of this very machine, or might be by its name alone."""
+    if look.record is None:
+        return False
+    if UNREAD in {look.record.machine, me.machine}:
+        return look.record.name == me.name
+    return look.record.machine == me.machine
+
+
+# -- mail -------------------------------------------------------------------------------------------------------------
+
+
+def of_filing(home: Home, own: str, record: LockRecord | str | None, *, hub: bool, linux: bool) -> Finding:
+    """Judge whether a session here files mail by itself.
+
+    `record` is what `inbox-lock-manager` says, None without one, or the reason why it could not be read.
+    """
+    what = "filing mail"
+    if own == NO_MANAGER:
+        return Finding(Level.FAULT, what, mounts.no_machine_id(home), _MACHINE_ID)
+    if isinstance(record, str):
+        fact = f"the inbox lock record at {home.lock_manager} could not be read: {record}"
+        return Finding(Level.FAULT, what, fact, f"ls -l {word(home.lock_manager)}")
+    if record is None and hub:
+        return Finding(Level.WARN, what, "no inbox lock record yet; the dashboard writes it when it starts", DASHBOARD)
+    if not hub and (record is None or record.manager != own):
+        fact = "this box is no hub of the comm folder and shares no lock manager with it, so only a daemon files here"
+        return Finding(Level.WARN, what, fact, f"cat {word(home.lock_manager)}")
+    if record is not None and record.manager != own:
+        if record.writer and record.writer == home.procs.machine_id():
+            fact = f"the inbox lock record names {record.manager}, from before a remount; the dashboard renews it"
+            return Finding(Level.WARN, what, fact, DASHBOARD)
+        fact = mounts.another_manager(home, record, own)
+        return Finding(Level.FAULT, what, fact, f"rm {word(home.lock_manager)}")
+    if not linux:
+        return Finding(Level.WARN, what, f"{own}; on this system a daemon files, not a session itself", DASHBOARD)
+    return Finding(Level.OK, what, f"this box files by itself: {own}")
+
+
+# -- this box ---------------------------------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """The newest stamp there is."""
+
+    of: str
+    """Whose it is: `@handle on host`, or a file."""
+    at: float
+
+
+def of_clock(now: float, newest: Sequence[Seen]) -> Finding:
+    """Judge this box's clock by the newest stamps of others and the file server's time on the registry.
+
+    A stamp in the future shows that this clock is behind, or another one ahead. One that is ahead of all others cannot
+    be told from a quiet comm home.
+    """
+    what = "clock"
+    ahead = max(newest, key=lambda seen: seen.at, default=None)
+    if ahead is None or ahead.at - now <= CLOCK_SLACK_SECS:
+        return Finding(Level.OK, what, "no stamp lies in the future")
+    by = ahead.at - now
+    fact = f"the stamp of {ahead.of} lies {age_text(by)} in the future: this clock is behind, or that one ahead"
+    if by < LIVE_SECS:
+        return Finding(Level.WARN, what, fact, "timedatectl status")
+    return Finding(Level.FAULT, what, f"{fact}; live handles may seem stale", "timedatectl status")
+
+
+def of_host(host: str, fault: str) -> Finding:
+    """Judge the name that this box goes by; `fault` says why it has none."""
+    if fault:
+        return Finding(Level.FAULT, "host", fault, "unset SOT_SELF_HOST" if "SOT_SELF_HOST=" in fault else "hostname")
+    return Finding(Level.OK, "host", host)
+
+
+def of_operator(handle: str, wanted: str, path: str) -> Finding:
+    """Judge the person's own handle; an empty one cannot be taken."""
+    if handle:
+        return Finding(Level.OK, "operator", f"@{handle}")
+    fact = f"the settings name {wanted!r}, which is no handle ({names.HANDLE_LIMIT} of A-Z a-z 0-9 . _ - at most)"
+    return Finding(Level.FAULT, "operator", fact, f"${{EDITOR:-vi}} {word(path)}")
+
+
+def of_settings(path: str, warnings: Sequence[str], *, there: bool) -> tuple[Finding, ...]:
+    """Judge the settings file: one finding for each warning."""
+    if warnings:
+        step = f"${{EDITOR:-vi}} {word(path)}"
+        return tuple(Finding(Level.WARN, "settings", warning, step) for warning in warnings)
+    return (Finding(Level.OK, "settings", path if there else f"{path} is not there, so every default counts"),)
+
+
+def of_variable(sentence: str, name: str) -> Finding:
+    """Judge a variable of the environment that makes no sense; whatever needs it fails."""
+    return Finding(Level.FAULT, "environment", sentence, f"unset {name}")
+
+
+def of_state_root(path: str, mount: Mount | None, found: Entry) -> Finding:
+    """Judge the folder of what is kept on this box alone."""
+    what = "state root"
+    if found.fault:
+        return Finding(Level.FAULT, what, f"{path} cannot be looked at: {found.fault}", f"ls -ld {word(path)}")
+    if found.mode is not None and not stat.S_ISDIR(found.mode):
+        return Finding(Level.FAULT, what, f"{path} is no folder", f"mv {word(path)} {word(path + '.aside')}")
+    if mount is not None and mount.kind in NETWORK_KINDS:
+        fact = f"{path} lies on {mount.kind}, which other boxes share; it is this box's own"
+        return Finding(Level.WARN, what, fact, "export XDG_STATE_HOME=/a/folder/on/a/local/disk")
+    return Finding(Level.OK, what, path if found.mode is not None else f"{path} (made when it is needed)")
+
+
+# -- the terminal -----------------------------------------------------------------------------------------------------
+
+
+def of_terminal(seen: Terminal, *, ascii_signs: bool) -> tuple[Finding, ...]:
+    """Judge the terminal: that there is one, its colours, its signs, its size."""
+    if not seen.there:
+        return (Finding(Level.OK, "terminal", "none here, so colours, signs and size were not judged"),)
+    if seen.term in {"", "dumb", "unknown"}:
+        fact = f"TERM is {seen.term!r}, so nothing can be drawn"
+        return (Finding(Level.FAULT, "terminal", fact, "export TERM=xterm-256color"),)
+    return (
+        Finding(Level.OK, "terminal", seen.term),
+        Finding(Level.OK, "colours", _colours(seen)),
+        _signs(seen, ascii_signs=ascii_signs),
+        _size(seen),
+    )
+
+
+def _colours(seen: Terminal) -> str:
+    if seen.no_colour:
+        return "none, as NO_COLOR asks: shapes and words say the same"
+    if seen.true_colour:
+        return "16 million"
+    if "256" in seen.term:
+        return "256"
+    return "16: shapes and words say the same"
+
+
+def _signs(seen: Terminal, *, ascii_signs: bool) -> Finding:
+    if ascii_signs:
+        return Finding(Level.OK, "signs", "ASCII, as the settings ask")
+    if seen.utf8:
+        return Finding(Level.OK, "signs", "UTF-8")
+    fact = "the locale is not UTF-8, so shapes and lines may show as other signs"
+    return Finding(Level.WARN, "signs", fact, "export LC_ALL=C.UTF-8")
+
+
+def _size(seen: Terminal) -> Finding:
+    if seen.size is None:
+        return Finding(Level.WARN, "size", "it could not be asked", "stty size")
+    told = f"{seen.size[0]}x{seen.size[1]}"
+    if seen.size[0] < SMALLEST[0] or seen.size[1] < SMALLEST[1]:
+        fact = f"{told} has too little room: the dashboard needs {SMALLEST[0]}x{SMALLEST[1]}"
+        return Finding(Level.WARN, "size", fact, "stty size")
+    if seen.size[0] < SMALL[0] or seen.size[1] < SMALL[1]:
+        return Finding(Level.OK, "size", f"{told}: the narrow layout; from {SMALL[0]}x{SMALL[1]} on there is more")
+    return Finding(Level.OK, "size", told)

@@ -1,0 +1,188 @@
+"""`sot-tui doctor`: is everything set up, and what is the next step where it is not (product, The habits people bring).
+
+It looks and judges: nothing is made, locked, stamped or written. The judgements are `comm.doctor`'s.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+from sot_tui.comm import config, doctor, look, mounts, paths, registry, registry_lock
+from sot_tui.comm.clock import seconds_of
+from sot_tui.comm.disk import FOLDER_MODE
+from sot_tui.comm.doctor import Finding, Level, Seen, Terminal
+from sot_tui.comm.errors import Exit
+from sot_tui.comm.home import home_here, open_entries
+from sot_tui.comm.light import TYPE_CHECKING
+from sot_tui.comm.proof import own_record
+from sot_tui.comm.registry import Registry
+from sot_tui.comm.text import visible
+from sot_tui.verbs import _setup
+from sot_tui.verbs._session import ask, misused, say, say_json
+
+if TYPE_CHECKING:
+    from sot_tui.comm.config import Config
+    from sot_tui.comm.home import Home
+    from sot_tui.comm.mounts import LockRecord
+
+USAGE = """\
+Examples:
+  sot-tui doctor                one line for each thing that was looked at, and the next step
+  sot-tui doctor --json         the same for a program (docs/json.md)
+
+Usage: sot-tui doctor [--json]
+
+It looks and changes nothing. The exit code is 0 when nothing is a FAULT, else 1.
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Print every finding; the exit code is 0, 1 (something is a fault) or 2 (usage)."""
+    if ask(argv, USAGE):
+        return Exit.OK
+    unknown = [word for word in argv if word != "--json"]
+    if unknown:
+        return misused(USAGE, f"sot-tui doctor: unknown argument {unknown[0]}")
+    findings = _findings(home_here())
+    if argv:
+        say_json(
+            {
+                "ok": not _count(findings, Level.FAULT),
+                "counts": {level.value: _count(findings, level) for level in Level},
+                "findings": [
+                    {"level": one.level.value, "what": one.what, "fact": one.fact, "step": one.step or None}
+                    for one in findings
+                ],
+            }
+        )
+    else:
+        say("".join(_told(one) for one in findings) + _summary(findings))
+    return Exit.FAILED if _count(findings, Level.FAULT) else Exit.OK
+
+
+def _told(one: Finding) -> str:
+    line = f"{one.level.value:<6}{visible(f'{one.what}: {one.fact}')}\n"
+    return f"{line}      next: {visible(one.step)}\n" if one.step else line
+
+
+def _summary(findings: list[Finding]) -> str:
+    faults, warnings = _count(findings, Level.FAULT), _count(findings, Level.WARN)
+    if not faults and not warnings:
+        return "all is well\n"
+    told = [
+        f"{number} {word}{'' if number == 1 else 's'}" for number, word in ((faults, "fault"), (warnings, "warning"))
+    ]
+    return ", ".join(told) + "\n"
+
+
+def _count(findings: list[Finding], level: Level) -> int:
+    return sum(one.level is level for one in findings)
+
+
+# -- looking ----------------------------------------------------------------------------------------------------------
+
+
+def _findings(home: Home) -> list[Finding]:
+    settings = config.read(os.environ, home.disk)
+    host, fault = _setup.host_of(home)
+    found = _setup.entry_at(home, home.path)
+    findings = [doctor.of_home(home.path, found, os.geteuid())]
+    if found.mode is not None and stat.S_ISDIR(found.mode) and found.mode & FOLDER_MODE == FOLDER_MODE:
+        if stat.S_IMODE(found.mode) == FOLDER_MODE:  # an open one is to be closed with all that is in it
+            findings.append(_modes(home))
+        findings += _in_home(home, host)
+    findings.append(doctor.of_host(host, fault))
+    if host:
+        wanted = settings.of("operator")
+        findings.append(doctor.of_operator(look.operator(host, settings), wanted, settings.path))
+    findings += _settings(home, settings)
+    root = paths.state_root(os.environ)
+    findings.append(doctor.of_state_root(root, mounts.mount_under(home, root), _setup.entry_at(home, root)))
+    findings += doctor.of_terminal(_terminal(), ascii_signs=settings.switch("ascii"))
+    return findings
+
+
+def _in_home(home: Home, host: str) -> list[Finding]:
+    """Judge what lies in a comm home that can be used."""
+    linux = sys.platform == "linux"
+    mount, fresh = mounts.home_mount(home), mounts.proves_fresh_reads(home)
+    me = own_record(home.procs, fresh_reads=fresh)
+    book, lock = registry.read(home), registry_lock.look(home)
+    findings = [
+        doctor.of_mount(home.path, mount, linux=linux),
+        doctor.of_proof(me, mount, fresh=fresh),
+        doctor.of_registry(home, book),
+    ]
+    if isinstance(book, Registry):
+        findings.append(doctor.of_version(book.version))
+    findings.append(doctor.of_lock(lock, here=doctor.is_of_here(lock, me)))
+    hub = config.names_hub(os.environ, host, home.disk) or mounts.is_on_own_disk(home)
+    own, record = mounts.lock_identity(home), _lock_record(home)
+    findings.append(doctor.of_filing(home, own, record, hub=hub, linux=linux))
+    findings.append(doctor.of_clock(home.clock.now(), _stamps(home, book)))
+    return findings
+
+
+def _modes(home: Home) -> Finding:
+    try:
+        return doctor.of_modes(home, open_entries(home))
+    except OSError as error:
+        fact = f"the entries of the comm home cannot be looked at: {error.strerror}"
+        return Finding(Level.FAULT, "modes", fact, f"ls -la {doctor.word(home.path)}")
+
+
+def _lock_record(home: Home) -> LockRecord | str | None:
+    try:
+        return mounts.lock_record(home)
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _stamps(home: Home, book: Registry | registry.Unread) -> list[Seen]:
+    """Return the newest stamps: each handle's own, and the file server's on the registry."""
+    found: list[Seen] = []
+    if isinstance(book, Registry):
+        for handle in book.agents:
+            entry = book.entry(handle) or {}
+            at = seconds_of(entry.get("last_seen"))
+            if at is not None:
+                host = entry.get("host")
+                found.append(Seen(f"@{handle} on {host if isinstance(host, str) and host else 'an unknown box'}", at))
+    try:
+        found.append(Seen("the file server on registry.json", home.disk.stat(home.registry).st_mtime))
+    except OSError:
+        return found  # the registry's own finding says so
+    return found
+
+
+def _settings(home: Home, settings: Config) -> list[Finding]:
+    there = _setup.entry_at(home, settings.path).mode is not None
+    findings = list(doctor.of_settings(settings.path, settings.warnings, there=there))
+    for variable in _setup.VARIABLES:
+        fault = _setup.fault_of(variable)
+        if fault:
+            findings.append(doctor.of_variable(fault, variable.name))
+    return findings
+
+
+def _terminal() -> Terminal:
+    """Return what the environment and the kernel say of the terminal."""
+    open_on = [descriptor for descriptor in (1, 2, 0) if os.isatty(descriptor)]
+    locale = next((said for name in ("LC_ALL", "LC_CTYPE", "LANG") if (said := os.environ.get(name))), "")
+    term = os.environ.get("TERM", "")
+    size: tuple[int, int] | None = None
+    if open_on:
+        try:
+            size = (*os.get_terminal_size(open_on[0]),)
+        except OSError:
+            size = None
+    return Terminal(
+        bool(open_on),
+        term,
+        true_colour=os.environ.get("COLORTERM", "") in {"truecolor", "24bit"} or term.endswith("-direct"),
+        no_colour=bool(os.environ.get("NO_COLOR")),
+        utf8=locale.lower().replace("-", "").find("utf8") >= 0,
+        size=size,
+    )

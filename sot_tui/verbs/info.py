@@ -1,0 +1,195 @@
+"""`sot-tui info`: where everything is, and which value each setting has (product, The habits people bring).
+
+Every path whether or not something is there, every key of the settings with where its value comes from, every variable
+that sets a time, the mount and the lock manager. It looks only: nothing is made, locked, stamped or written.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sot_tui.comm import config, look, mounts, paths
+from sot_tui.comm.clock import seconds_said
+from sot_tui.comm.config import Source
+from sot_tui.comm.errors import Exit
+from sot_tui.comm.home import PROTOCOL_VERSION, home_here
+from sot_tui.comm.light import TYPE_CHECKING
+from sot_tui.comm.text import visible
+from sot_tui.verbs import _setup
+from sot_tui.verbs._session import ask, misused, say, say_json, tell
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sot_tui.comm.config import Config
+    from sot_tui.comm.home import Home
+
+USAGE = """\
+Examples:
+  sot-tui info                  every path, and every setting with where its value comes from
+  sot-tui info --json           the same for a program (docs/json.md)
+
+Usage: sot-tui info [--json]
+
+It looks and changes nothing; `sot-tui doctor` says whether what it finds is well.
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Print it all; the exit code is 0, or 2 (usage)."""
+    if ask(argv, USAGE):
+        return Exit.OK
+    unknown = [word for word in argv if word != "--json"]
+    if unknown:
+        return misused(USAGE, f"sot-tui info: unknown argument {unknown[0]}")
+    home = home_here()
+    settings = config.read(os.environ, home.disk)
+    tell(*(f"note: {warning}" for warning in settings.warnings))
+    facts = _facts(home, settings)
+    if argv:
+        say_json(facts)
+    else:
+        say("".join(visible(line) + "\n" for line in _lines(facts)))
+    return Exit.OK
+
+
+def _facts(home: Home, settings: Config) -> dict[str, Any]:
+    host, fault = _setup.host_of(home)
+    return {
+        "versions": _versions(),
+        "host": host or None,
+        "host_fault": fault or None,
+        "operator": (look.operator(host, settings) or None) if host else None,
+        "paths": _paths(home, settings),
+        "settings": [
+            {"key": key.name, "value": settings.values[key.name], "source": settings.sources[key.name].value}
+            for key in config.KEYS
+        ],
+        "variables": [_variable(variable) for variable in _setup.VARIABLES],
+        "mount": _mount(home),
+        "lock_manager": _lock_manager(home),
+    }
+
+
+def _versions() -> dict[str, Any]:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  (it brings much, for two numbers)
+
+    found: dict[str, Any] = {}
+    for name in ("sot-tui", "textual"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    found["python"] = ".".join(map(str, sys.version_info[:3]))
+    found["protocol"] = PROTOCOL_VERSION
+    return found
+
+
+def _paths(home: Home, settings: Config) -> list[dict[str, Any]]:
+    named = {
+        "comm home": home.path,
+        "registry": home.registry,
+        "registry lock": home.lock,
+        "inboxes": home.inboxes,
+        "cursors": home.cursors,
+        "self files": home.selves,
+        "lock manager": home.lock_manager,
+        "settings": settings.path,
+        "topology": paths.topology_file(os.environ),
+        "state root": paths.state_root(os.environ),
+        "own state": paths.own_state(os.environ),
+    }
+    found = []
+    for name, path in named.items():
+        entry = _setup.entry_at(home, path)
+        there = None if entry.fault else entry.mode is not None
+        found.append({"name": name, "path": path, "there": there})
+    return found
+
+
+def _variable(variable: _setup.Variable) -> dict[str, Any]:
+    fault = _setup.fault_of(variable)
+    source = Source.ENVIRONMENT if os.environ.get(variable.name) else Source.DEFAULT
+    return {
+        "name": variable.name,
+        "value": None if fault else seconds_said(os.environ, variable.name, variable.default),
+        "source": source.value,
+        "help": variable.help,
+        "fault": fault or None,
+    }
+
+
+def _mount(home: Home) -> dict[str, Any]:
+    mount = mounts.home_mount(home)
+    return {
+        "point": mount.point if mount else None,
+        "kind": mount.kind if mount else None,
+        "source": mount.source if mount else None,
+        "fresh_reads": mounts.proves_fresh_reads(home),
+    }
+
+
+def _lock_manager(home: Home) -> dict[str, Any]:
+    fault = None
+    try:
+        record = mounts.lock_record(home)
+    except OSError as error:
+        record, fault = None, error.strerror or str(error)
+    return {
+        "here": mounts.lock_identity(home),
+        "recorded": record.manager if record else None,
+        "writer": (record.writer or None) if record else None,
+        "files_here": mounts.appends_here(home) is not None,
+        "fault": fault,
+    }
+
+
+# -- in words ---------------------------------------------------------------------------------------------------------
+
+_WIDE = 26
+"""Cells of the first column: the longest name of a variable, and two."""
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    versions, mount, manager = facts["versions"], facts["mount"], facts["lock_manager"]
+    told = [f"{name} {version}" for name, version in versions.items() if name in {"python", "textual"} and version]
+    lines = [
+        _line("version", f"sot-tui {versions['sot-tui'] or '(not installed)'}, sot-comm protocol v{PROTOCOL_VERSION}"),
+        _line("", ", ".join(told)),
+        _line("host", facts["host"] or f"none: {facts['host_fault']}"),
+        _line("operator", f"@{facts['operator']}" if facts["operator"] else "none"),
+        "",
+    ]
+    lines += [_line(one["name"], one["path"] + _THERE[one["there"]]) for one in facts["paths"]]
+    lines.append("")
+    lines += [_line(one["key"], f"{_value(one['value'])}  ({one['source']})") for one in facts["settings"]]
+    lines.append("")
+    for one in facts["variables"]:
+        said = one["fault"] or f"{one['value']:g} s  ({one['source']}; {one['help']})"
+        lines.append(_line(one["name"], said))
+    on = f"{mount['kind']}, {mount['source']} mounted on {mount['point']}" if mount["kind"] else "not known"
+    fresh = "reads are fresh" if mount["fresh_reads"] else "reads are not known to be fresh"
+    record = manager["recorded"] or (f"could not be read: {manager['fault']}" if manager["fault"] else "none")
+    files = "a session here files mail by itself" if manager["files_here"] else "a session here files no mail by itself"
+    lines += [
+        "",
+        _line("mount", f"{on}; {fresh}"),
+        _line("lock manager here", manager["here"]),
+        _line("lock manager recorded", record + (f", by {manager['writer']}" if manager["writer"] else "")),
+        _line("", files),
+    ]
+    return lines
+
+
+_THERE = {True: "", False: "  (not there)", None: "  (cannot be looked at)"}
+
+
+def _line(name: str, said: str) -> str:
+    return f"{name:<{_WIDE}}{said}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else f"{value:g}"

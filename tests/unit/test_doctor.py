@@ -1,0 +1,281 @@
+"""The doctor's judgements, as tables: what was found, how bad it is, and the next step as a command."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+
+import pytest
+
+from sot_tui.comm import doctor
+from sot_tui.comm.doctor import Entry, Finding, Level, Seen, Terminal
+from sot_tui.comm.home import Home
+from sot_tui.comm.mounts import LockRecord, Mount
+from sot_tui.comm.proof import Record
+from sot_tui.comm.registry import Registry, Unread
+from sot_tui.comm.registry_lock import LockIs, LockLook
+from tests.seams import Machine
+
+OK, WARN, FAULT = Level.OK, Level.WARN, Level.FAULT
+NOW = 1_780_000_000.0
+HOME = Home("/c", procs=Machine(machine="m1").start())
+EXT4 = Mount("27", "1", "/", "ext4", "/dev/vda", frozenset({"rw"}))
+OVERLAY = EXT4._replace(kind="overlay", source="overlay")
+ME = Record("box", "m1", "b1", "4026531836", "10", "100")
+
+
+def of(finding: Finding) -> tuple[Level, str]:
+    return finding.level, finding.step
+
+
+def folder(mode: int, owner: int = 7) -> Entry:
+    return Entry(mode=stat.S_IFDIR | mode, owner=owner)
+
+
+# -- words of a command -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/plain", "/with blank", "/it's", "/né 项目", "/esc\x1b[2J", "/new\nline", "/bidi\u202e", "/byte\udcff", "-x", ""],
+)
+def test_word_when_a_shell_reads_it_then_it_is_the_text_and_a_terminal_gets_nothing(text: str) -> None:
+    quoted = doctor.word(text)
+    ran = subprocess.run(["bash", "-c", f"printf %s {quoted}"], capture_output=True, check=True)
+    assert ran.stdout == text.encode("utf-8", "surrogateescape")
+    assert quoted.isprintable()
+
+
+# -- the comm home ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(folder(0o700), (OK, ""), id="well"),
+        pytest.param(folder(0o755), (FAULT, "chmod -R go-rwx /c"), id="open"),
+        pytest.param(folder(0o701), (FAULT, "chmod -R go-rwx /c"), id="open-to-one-bit"),
+        pytest.param(folder(0o500), (FAULT, "chmod 700 /c"), id="not-writable"),
+        pytest.param(folder(0o700, owner=8), (FAULT, "unset SOT_COMM_HOME"), id="of-another-account"),
+        pytest.param(Entry(mode=stat.S_IFREG | 0o600, owner=7), (FAULT, "mv /c /c.aside"), id="a-file"),
+        pytest.param(Entry(), (WARN, "sot-tui join"), id="nothing"),
+        pytest.param(Entry(dangling=True), (FAULT, "rm /c"), id="a-dead-link"),
+        pytest.param(Entry(fault="Permission denied"), (FAULT, "ls -ld /c"), id="not-to-be-looked-at"),
+    ],
+)
+def test_home_when_found_so_then_this(found: Entry, expected: tuple[Level, str]) -> None:
+    assert of(doctor.of_home("/c", found, 7)) == expected
+
+
+def test_modes_when_entries_are_open_then_the_folders_they_are_in_are_closed() -> None:
+    assert of(doctor.of_modes(HOME, [])) == (OK, "")
+    found = doctor.of_modes(HOME, ["inbox", "inbox/a.jsonl", "registry.json"])
+    assert of(found) == (WARN, "chmod -R go-rwx /c/inbox /c/registry.json")
+    assert found.fact == "inbox and 2 more are open to others, behind the closed comm home"
+
+
+@pytest.mark.parametrize(
+    ("mount", "linux", "level"),
+    [
+        (EXT4, True, OK),
+        (OVERLAY, True, OK),
+        (EXT4._replace(options=frozenset({"ro"})), True, FAULT),
+        (None, True, WARN),
+        (None, False, OK),
+    ],
+)
+def test_mount_when_it_is_so_then_this(mount: Mount | None, linux: bool, level: Level) -> None:
+    assert doctor.of_mount("/c", mount, linux=linux).level is level
+
+
+@pytest.mark.parametrize(
+    ("me", "fresh", "expected"),
+    [
+        pytest.param(ME, True, (OK, ""), id="proves"),
+        pytest.param(
+            Record("box", "-", "-", "-", "10", "-"),
+            False,
+            (WARN, "export SOT_COMM_HOME=/a/folder/on/a/local/disk"),
+            id="no-fresh-reads",
+        ),
+        pytest.param(ME._replace(machine="-"), True, (WARN, "sudo systemd-machine-id-setup"), id="no-machine-id"),
+        pytest.param(ME._replace(namespace="-"), True, (WARN, "ls -l /proc/self"), id="a-proc-of-others"),
+    ],
+)
+def test_proof_when_a_field_is_missing_then_warns_with_the_way_to_it(
+    me: Record, fresh: bool, expected: tuple[Level, str]
+) -> None:
+    assert of(doctor.of_proof(me, OVERLAY, fresh=fresh)) == expected
+
+
+# -- the registry -----------------------------------------------------------------------------------------------------
+
+
+def test_registry_when_read_or_not_then_this() -> None:
+    assert doctor.of_registry(HOME, Registry({"agents": {"a": {}}})).fact == "it is read, and lists 1 handle"
+    assert of(doctor.of_registry(HOME, Unread(missing=True, why="x"))) == (WARN, "sot-tui join")
+    found = doctor.of_registry(HOME, Unread(missing=False, why="it is empty"))
+    assert of(found) == (FAULT, "mv /c/registry.json /c/registry.json.aside")
+    assert "it is empty" in found.fact
+
+
+@pytest.mark.parametrize(("version", "level"), [(1, OK), (2, WARN), (None, WARN), ("1", WARN), (True, WARN)])
+def test_version_when_it_is_not_ours_then_warns(version: object, level: Level) -> None:
+    assert doctor.of_version(version).level is level
+
+
+HELD = LockLook(LockIs.HELD, ME, 30.0, "dead: same boot, pid 10 is gone", True, "R", "S")
+
+
+@pytest.mark.parametrize(
+    ("look", "here", "expected"),
+    [
+        pytest.param(LockLook(LockIs.FREE), False, (OK, ""), id="free"),
+        pytest.param(HELD, True, (FAULT, "sot-tui lock-clear"), id="dead"),
+        pytest.param(HELD._replace(age_s=0.1), True, (FAULT, "sot-tui lock-clear"), id="dead-just-now"),
+        pytest.param(HELD._replace(provable=False), True, (WARN, "ps -o pid,lstart,args -p 10"), id="alive-here"),
+        pytest.param(HELD._replace(provable=False), False, (WARN, "ssh box sot-tui lock-clear"), id="elsewhere"),
+        pytest.param(HELD._replace(provable=False, age_s=1.9), True, (OK, ""), id="a-write-of-the-moment"),
+        pytest.param(LockLook(LockIs.OLDER_VERSION, None, 9.0), False, (FAULT, "sot-tui lock-clear"), id="older"),
+        pytest.param(LockLook(LockIs.UNPARSABLE, None, 9.0), False, (FAULT, "sot-tui lock-clear"), id="unparsable"),
+        pytest.param(LockLook(LockIs.UNREADABLE, None, 0.0), False, (FAULT, "sot-tui lock-clear"), id="unreadable"),
+    ],
+)
+def test_lock_when_held_so_then_this(look: LockLook, here: bool, expected: tuple[Level, str]) -> None:
+    assert of(doctor.of_lock(look, here=here)) == expected
+
+
+@pytest.mark.parametrize(
+    ("holder", "here"),
+    [
+        (ME, True),
+        (ME._replace(machine="m2"), False),
+        (ME._replace(machine="-"), True),
+        (ME._replace(machine="-", name="far"), False),
+    ],
+)
+def test_holder_when_its_machine_is_named_then_that_decides_and_its_name_otherwise(holder: Record, here: bool) -> None:
+    assert doctor.is_of_here(HELD._replace(record=holder), ME) is here
+    assert not doctor.is_of_here(LockLook(LockIs.FREE), ME)
+
+
+# -- mail -------------------------------------------------------------------------------------------------------------
+
+OWN = "local m1"
+
+
+@pytest.mark.parametrize(
+    ("own", "record", "hub", "expected"),
+    [
+        pytest.param(OWN, LockRecord(OWN, "m1"), True, (OK, ""), id="its-own"),
+        pytest.param(OWN, LockRecord(OWN, "m1"), False, (OK, ""), id="a-guest-on-the-same-disk"),
+        pytest.param(OWN, None, True, (WARN, "sot-tui"), id="none-yet"),
+        pytest.param(OWN, None, False, (WARN, "cat /c/inbox-lock-manager"), id="none-yet-for-a-guest"),
+        pytest.param(OWN, LockRecord("nfs4 s:/x", "m2"), False, (WARN, "cat /c/inbox-lock-manager"), id="a-guest"),
+        pytest.param(OWN, LockRecord("nfs4 s:/x", "m1"), True, (WARN, "sot-tui"), id="before-a-remount"),
+        pytest.param(OWN, LockRecord("local m2", "m2"), True, (FAULT, "rm /c/inbox-lock-manager"), id="anothers"),
+        pytest.param(
+            OWN, LockRecord("local m2", ""), True, (FAULT, "rm /c/inbox-lock-manager"), id="an-unknown-writer"
+        ),
+        pytest.param(OWN, "Permission denied", True, (FAULT, "ls -l /c/inbox-lock-manager"), id="unreadable"),
+        pytest.param("none", None, True, (FAULT, "sudo systemd-machine-id-setup"), id="no-machine-id"),
+        pytest.param("none", LockRecord("none", ""), True, (FAULT, "sudo systemd-machine-id-setup"), id="none-is-none"),
+    ],
+)
+def test_filing_when_recorded_so_then_this(
+    own: str, record: LockRecord | str | None, hub: bool, expected: tuple[Level, str]
+) -> None:
+    assert of(doctor.of_filing(HOME, own, record, hub=hub, linux=True)) == expected
+
+
+def test_filing_when_the_system_is_not_linux_then_a_daemon_files() -> None:
+    assert doctor.of_filing(HOME, OWN, LockRecord(OWN, "m1"), hub=True, linux=False).level is WARN
+
+
+# -- this box ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ahead", "level"), [(-7200, OK), (0, OK), (5, OK), (6, WARN), (599, WARN), (600, FAULT), (90_000, FAULT)]
+)
+def test_clock_when_the_newest_stamp_is_ahead_then_so_bad(ahead: float, level: Level) -> None:
+    stamps = [Seen("@old on far", NOW - 9), Seen("@new on far", NOW + ahead), Seen("the file server", NOW - 3)]
+    found = doctor.of_clock(NOW, stamps)
+    assert found.level is level
+    assert ("@new on far" in found.fact) is (level is not OK)
+    assert doctor.of_clock(NOW, []).level is OK
+
+
+def test_names_when_they_make_no_sense_then_the_way_to_them() -> None:
+    assert of(doctor.of_host("box", "")) == (OK, "")
+    assert of(doctor.of_host("", "SOT_SELF_HOST='a/b' cannot be ...")) == (FAULT, "unset SOT_SELF_HOST")
+    assert of(doctor.of_host("", "this machine has no host name, so no declared host; set SOT_SELF_HOST")) == (
+        FAULT,
+        "hostname",
+    )
+    assert of(doctor.of_operator("anna", "", "/t")) == (OK, "")
+    assert of(doctor.of_operator("", "an na", "/t")) == (FAULT, "${EDITOR:-vi} /t")
+    assert of(doctor.of_variable("X is ...", "X")) == (FAULT, "unset X")
+
+
+def test_settings_when_there_are_warnings_then_one_finding_each() -> None:
+    assert [of(found) for found in doctor.of_settings("/t", ("a", "b"), there=True)] == [
+        (WARN, "${EDITOR:-vi} /t"),
+        (WARN, "${EDITOR:-vi} /t"),
+    ]
+    assert [of(found) for found in doctor.of_settings("/t", (), there=False)] == [(OK, "")]
+
+
+@pytest.mark.parametrize(
+    ("mount", "found", "level"),
+    [
+        (EXT4, folder(0o700), OK),
+        (EXT4, Entry(), OK),
+        (None, Entry(), OK),
+        (EXT4._replace(kind="nfs4"), Entry(), WARN),
+        (EXT4, Entry(mode=stat.S_IFREG | 0o600), FAULT),
+        (EXT4, Entry(fault="Permission denied"), FAULT),
+    ],
+)
+def test_state_root_when_found_so_then_this(mount: Mount | None, found: Entry, level: Level) -> None:
+    assert doctor.of_state_root("/s", mount, found).level is level
+
+
+# -- the terminal -----------------------------------------------------------------------------------------------------
+
+GOOD = Terminal(there=True, term="xterm-256color", true_colour=True, utf8=True, size=(120, 40))
+
+
+@pytest.mark.parametrize(
+    ("seen", "ascii_signs", "bad"),
+    [
+        pytest.param(GOOD, False, {}, id="well"),
+        pytest.param(Terminal(there=False), False, {}, id="none"),
+        pytest.param(GOOD._replace(term="dumb"), False, {"terminal": FAULT}, id="dumb"),
+        pytest.param(GOOD._replace(term=""), False, {"terminal": FAULT}, id="no-term"),
+        pytest.param(GOOD._replace(utf8=False), False, {"signs": WARN}, id="no-utf8"),
+        pytest.param(GOOD._replace(utf8=False), True, {}, id="no-utf8-but-ascii"),
+        pytest.param(GOOD._replace(size=(49, 40)), False, {"size": WARN}, id="too-narrow"),
+        pytest.param(GOOD._replace(size=(120, 15)), False, {"size": WARN}, id="too-low"),
+        pytest.param(GOOD._replace(size=(50, 20)), False, {}, id="narrow"),
+        pytest.param(GOOD._replace(size=None), False, {"size": WARN}, id="unknown-size"),
+    ],
+)
+def test_terminal_when_it_can_do_so_much_then_this(seen: Terminal, ascii_signs: bool, bad: dict[str, Level]) -> None:
+    found = doctor.of_terminal(seen, ascii_signs=ascii_signs)
+    assert {one.what: one.level for one in found if one.level is not OK} == bad
+    assert all(bool(one.step) is (one.level is not OK) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "16 million"),
+        ({"true_colour": False}, "256"),
+        ({"true_colour": False, "term": "xterm"}, "16: shapes and words say the same"),
+        ({"no_colour": True}, "none, as NO_COLOR asks: shapes and words say the same"),
+    ],
+)
+def test_colours_when_the_terminal_says_so_then_so_many(changes: dict[str, object], words: str) -> None:
+    found = doctor.of_terminal(GOOD._replace(**changes), ascii_signs=False)  # type: ignore[arg-type]  # names fields
+    assert next(one.fact for one in found if one.what == "colours") == words
