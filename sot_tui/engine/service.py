@@ -55,9 +55,11 @@ LEAVE_SECS = 3.0
 class Engine:
     """The duties of one comm home, in this process; an asynchronous context that is alive while it is entered."""
 
-    def __init__(self, home: Home, environ: Mapping[str, str], *, tick_s: float = TICK_SECS) -> None:
+    def __init__(
+        self, home: Home, environ: Mapping[str, str], *, tick_s: float = TICK_SECS, stamp_s: float = STAMP_SECS
+    ) -> None:
         self._home = home
-        self._tick_s = tick_s
+        self._tick_s, self._stamp_s = tick_s, stamp_s
         self._environ = environ
         self._listeners: list[Callable[[], None]] = []
         self._executors = {name: Executor(name) for name in ("registry", "look", "count", "inbox", "send", "watch")}
@@ -187,7 +189,7 @@ class Engine:
             self._tell(OperatorStands(handle))
             self._hint.set()
             well()
-            while not await _until(self._unlisted, STAMP_SECS):
+            while not await _until(self._unlisted, self._stamp_s):
                 await self._may_write.wait()
                 await self._in("registry", lambda: registry.touch(self._home, person.handle))
                 well()

@@ -58,6 +58,8 @@ class SotApp(App[None]):
         for ours in themes.OURS:
             self.register_theme(ours)
         self.theme = theme if theme in self.available_themes else themes.DEFAULT
+        if self.theme != theme:
+            self.desk.refuse(f"the theme {theme!r} is not known; {themes.DEFAULT} is used")
         self._unlisten: Callable[[], None] | None = None
 
     def get_theme_variable_defaults(self) -> dict[str, str]:

@@ -61,8 +61,11 @@ def test_foreign_text_when_it_is_hostile_then_acts_on_nothing_and_shifts_nothing
     }
     put(comm_home, **{name: {"state": "waiting", "summary": text} for name, text in texts.items()})
     terminal = open_dashboard()
-    terminal.until(lambda: all(f" {name} " in terminal.text() for name in texts), "every line")
+    terminal.until(lambda: len(waiting(terminal)) == len(texts), "every line, whole")
+    assert len({cell_len(line[: line.rindex(" box")]) for line in waiting(terminal)}) == 1, "one column of hosts"
     assert "pwned" not in terminal.flag("pane_title")
-    lines = [line for line in terminal.text().split("\n") if "◌ waiting" in line]
-    assert len(lines) == len(texts)
-    assert {cell_len(line[: line.rindex(" box")]) for line in lines} == {cell_len(lines[0][: lines[0].rindex(" box")])}
+
+
+def waiting(terminal: Terminal) -> list[str]:
+    """Return the lines of who waits that are painted to their end."""
+    return [line for line in terminal.text().split("\n") if "◌ waiting" in line and line.endswith(" box")]

@@ -13,7 +13,7 @@ from sot_tui.comm import registry
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.home import Home, ensure_home
 from sot_tui.comm.registry import NotWritten, Wait
-from sot_tui.engine.service import TICK_SECS, Engine, LocalClient
+from sot_tui.engine.service import STAMP_SECS, TICK_SECS, Engine, LocalClient
 from sot_tui.screens.app import SotApp
 from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.show import Words
@@ -91,11 +91,11 @@ class Opened(NamedTuple):
 
 @asynccontextmanager
 async def dashboard(
-    path: Path, size: tuple[int, int] = (100, 30), *, tick_s: float = TICK_SECS
+    path: Path, size: tuple[int, int] = (100, 30), *, tick_s: float = TICK_SECS, stamp_s: float = STAMP_SECS
 ) -> AsyncIterator[Opened]:
     """Open a dashboard on the comm home at `path`."""
     home = Home(str(path))
-    async with Engine(home, {**os.environ, "SOT_SELF_HOST": HOST}, tick_s=tick_s) as engine:
+    async with Engine(home, {**os.environ, "SOT_SELF_HOST": HOST}, tick_s=tick_s, stamp_s=stamp_s) as engine:
         app = SotApp(LocalClient(engine))
         async with app.run_test(size=size) as pilot:
             opened = Opened(home, engine, app, pilot)
@@ -104,9 +104,11 @@ async def dashboard(
 
 
 @asynccontextmanager
-async def joined(path: Path, size: tuple[int, int] = (100, 30), *, tick_s: float = TICK_SECS) -> AsyncIterator[Opened]:
+async def joined(
+    path: Path, size: tuple[int, int] = (100, 30), *, tick_s: float = TICK_SECS, stamp_s: float = STAMP_SECS
+) -> AsyncIterator[Opened]:
     """Open a dashboard, and wait until its operator has joined and every inbox is counted."""
-    async with dashboard(path, size, tick_s=tick_s) as opened:
+    async with dashboard(path, size, tick_s=tick_s, stamp_s=stamp_s) as opened:
         await opened.until(lambda: opened.fleet.operator in opened.fleet.agents and opened.fleet.operator, "the join")
         await opened.until(lambda: set(opened.fleet.mail) == set(opened.fleet.agents), "the counts")
         yield opened

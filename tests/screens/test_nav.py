@@ -179,6 +179,16 @@ async def test_operator_when_the_registry_was_made_anew_then_joins_again(comm_ho
         await opened.until(lambda: "operator-box" in opened.fleet.agents)
 
 
+async def test_operator_while_a_dashboard_is_open_then_is_stamped_and_nothing_else_is(comm_home: Path) -> None:
+    """Contract, Liveness: stamped while it runs; the entry holds no facts, and a stamp adds none."""
+    async with joined(comm_home, stamp_s=0.1) as opened:
+        before = entry(opened.home, "operator-box")
+        put(comm_home, operator_box={**before, "last_seen": "2001-01-01T00:00:00Z", "status_at": None})
+        await opened.until(lambda: str(entry(opened.home, "operator-box")["last_seen"]) > "2002")
+        after = entry(opened.home, "operator-box")
+        assert {**after, "last_seen": "", "status_at": None} == {**before, "last_seen": "", "status_at": None}
+
+
 async def test_operator_when_the_settings_name_a_handle_then_it_is_taken(comm_home: Path) -> None:
     config = comm_home.parent / "config" / "sot"
     config.mkdir()
