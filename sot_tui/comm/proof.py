@@ -274,12 +274,12 @@ def _pid_namespace() -> str:
     if sys.platform == "darwin":
         return "darwin"
     try:
-        return str(os.stat("/proc/self/ns/pid").st_ino) if _proc_is_ours() else UNREAD
+        return str(os.stat("/proc/self/ns/pid").st_ino) if _proc_is_ours("/proc") else UNREAD
     except OSError:
         return UNREAD
 
 
-def _start_of(pid: int) -> str | None:
+def _start_of(pid: int, proc: str = "/proc") -> str | None:
     if sys.platform == "darwin":
         from sot_tui.comm import darwin  # noqa: PLC0415  (brings ctypes, which no other system needs)
 
@@ -288,10 +288,10 @@ def _start_of(pid: int) -> str | None:
         except OSError:
             return UNREAD
         return None if start is None and _is_gone(pid) else start or UNREAD
-    if sys.platform != "linux" or not _proc_is_ours():
+    if sys.platform != "linux" or not _proc_is_ours(proc):
         return UNREAD
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
+        with open(f"{proc}/{pid}/stat", "rb") as file:
             status = file.read()
     except (FileNotFoundError, ProcessLookupError):
         # /proc can hide other people's processes (hidepid); the kernel itself says who is there.
@@ -313,10 +313,10 @@ def _is_gone(pid: int) -> bool:
     return False
 
 
-def _proc_is_ours() -> bool:
+def _proc_is_ours(proc: str) -> bool:
     """Tell whether /proc shows this process's pid namespace; in a new one it may still show the pids of the old."""
     try:
-        return os.readlink("/proc/self") == str(os.getpid())
+        return os.readlink(f"{proc}/self") == str(os.getpid())
     except OSError:
         return False
 

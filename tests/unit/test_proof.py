@@ -12,7 +12,7 @@ import pytest
 
 from sot_tui.comm.home import Home
 from sot_tui.comm.mounts import proves_fresh_reads
-from sot_tui.comm.proof import Proof, Record, SystemProcs, is_own, judge, own_record, parse_record
+from sot_tui.comm.proof import Proof, Record, SystemProcs, _start_of, is_own, judge, own_record, parse_record
 from tests.seams import Machine
 
 ME = Record("box", "m1", "b1", "4026531836", "10", "100")
@@ -197,6 +197,38 @@ def test_system_when_a_process_runs_and_ends_then_its_start_is_there_and_then_go
         assert procs.start_of(child.pid) not in {None, "-"}
         child.communicate()
     assert procs.start_of(child.pid) is None
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("content", "start"),
+    [
+        (b"{pid} (python) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21", "4242"),
+        (b"{pid} (a) b (c) 1 2 3) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21", "4242"),
+        (b"{pid} (cut", "-"),
+        (b"", "-"),
+        (None, "-"),  # hidden from us (hidepid), but the kernel says that it is there
+    ],
+)
+def test_start_when_a_process_is_called_anything_or_is_hidden_then_it_is_never_taken_for_dead(
+    tmp_path: Path, content: bytes | None, start: str
+) -> None:
+    (tmp_path / "self").symlink_to(str(os.getpid()))
+    if content is not None:
+        (tmp_path / str(os.getpid())).mkdir()
+        (tmp_path / str(os.getpid()) / "stat").write_bytes(content)
+    assert _start_of(os.getpid(), str(tmp_path)) == start
+
+
+@linux_only
+def test_start_when_there_is_no_such_process_then_it_is_gone_unless_proc_is_not_ours(tmp_path: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    (tmp_path / "self").symlink_to(str(os.getpid()))
+    assert _start_of(child.pid, str(tmp_path)) is None
+    assert _start_of(2**63, str(tmp_path)) == "-"
+    (tmp_path / "self").unlink()
+    assert _start_of(child.pid, str(tmp_path)) == "-"
 
 
 def test_system_when_it_hands_out_serials_then_none_comes_twice() -> None:

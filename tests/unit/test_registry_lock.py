@@ -331,6 +331,35 @@ def test_take_when_links_cannot_be_made_then_says_so_at_once(world: World, error
     assert world.files() == []
 
 
+def test_take_when_a_later_link_comes_back_past_the_deadline_then_no_reclaim_starts(world: World) -> None:
+    """ "after the first failed take the deadline is checked after every failed take" """
+    dead = world.dead()
+    world.hold(world.record(world.process()))
+    links = []
+
+    def slow() -> None:
+        links.append(1)
+        if len(links) == 2:
+            world.hold(dead)
+            world.clock.pass_(60)
+
+    sentence = refused(take(world.process(Acting("link", world.lock, slow, times=9)), Wait.RULED))
+    assert len(links) == 2
+    assert world.files() == [".registry.lock"]
+    assert sentence.endswith(": it took the lock just then. If it is dead, run any comm command on box.")
+
+
+def test_take_when_its_record_cannot_be_written_then_no_temp_file_is_left(world: World) -> None:
+    class Full(MountedDisk):
+        def write(self, descriptor: int, data: bytes) -> None:
+            os.write(descriptor, data[:9])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    sentence = refused(take(world.process(Full()), Wait.RULED))
+    assert f"its record could not be written in {world.path}: ENOSPC (No space left on device)" in sentence
+    assert world.files() == []
+
+
 @pytest.mark.parametrize("error", [errno.EIO, errno.ESTALE, errno.ENOENT])
 def test_take_when_a_fault_may_pass_then_is_tried_again(world: World, error: int) -> None:
     taken(take(world.process(Refusing("link", world.lock, error, times=3)), Wait.RULED))

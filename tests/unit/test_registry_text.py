@@ -243,6 +243,12 @@ def test_parse_when_it_was_seen_before_in_part_then_reads_what_stands_there_now(
     assert value(data_of(read(now))) == json.loads(now)
 
 
+def test_parse_when_a_key_stands_twice_and_the_last_one_was_seen_before_then_the_last_one_counts() -> None:
+    read(b'{"agents": {"a": {"n": 1}, "b": {"n": 2}}}')
+    now = b'{"agents": {"b": {"n": 9}, "a": {"n": 1}, "b": {"n": 2}}}'
+    assert dict(read(now).agents) == json.loads(now)["agents"]
+
+
 @pytest.mark.parametrize(
     "now",
     [
