@@ -120,9 +120,11 @@ class Engine:
 
     async def _make_home(self, well: Callable[[], None]) -> None:
         """Make what is missing of the comm home, and record the inbox lock's manager, once."""
-        fault = await self._in("registry", self._made_home)
-        self._made.set()
-        self._hint.set()
+        try:
+            fault = await self._in("registry", self._made_home)
+        finally:
+            self._made.set()  # what cannot be made can be looked at all the same
+            self._hint.set()
         if fault:
             raise Unreadable(fault)
         well()

@@ -77,6 +77,8 @@ class NavScreen(Place[None]):
         self._columns = columns(desk.fleet, 80)
         self._last: tuple[str, tuple[Letter, ...]] = ("", ())
         self._looked_for: tuple[object, ...] = ()
+        self._settled = False
+        """Whether the selection is the person's own."""
 
     def compose(self) -> ComposeResult:
         """Lay out the header, the banners, the list, the detail, and the two lines at the foot."""
@@ -171,7 +173,12 @@ class NavScreen(Place[None]):
         lines = self.piece("fleet", Lines)
         empty = self.piece("empty", show.Words)
         nobody = not [handle for handle in fleet.agents if handle != fleet.operator]
-        lines.show(rules.order(fleet, now))
+        order = rules.order(fleet, now)
+        lines.show(order)
+        if not self._settled and order:
+            # The first counts of mail may still bring somebody to the top, and nobody has chosen a line yet.
+            lines.select(order[0])
+            self._settled = fleet.mail.keys() >= fleet.agents.keys()
         lines.set_class(nobody, "few")
         empty.display = nobody
         if nobody:
@@ -213,9 +220,14 @@ class NavScreen(Place[None]):
 
     # -- what a person does ------------------------------------------------------------------------------------------
 
+    def on_key(self) -> None:
+        """From the first key on, the selection is the person's own."""
+        self._settled = True
+
     @on(Lines.Clicked, "#fleet")
     def _viewed(self, event: Lines.Clicked) -> None:
         """A click is "a person viewed this line" (product, The nav)."""
+        self._settled = True
         one = self.desk.fleet.agents.get(event.key)
         if one is not None and one.done:
             self._clear(event.key)
@@ -291,6 +303,9 @@ class NavScreen(Place[None]):
         return fleet.agents.get(selected) if selected is not None else None
 
     def _open(self, handle: str) -> None:
+        one = self.desk.fleet.agents.get(handle)
+        if one is not None and one.done and rules.is_here(self.desk.fleet, one):
+            self._clear(handle)  # who opens it has viewed it
         self.app.push_screen(MailScreen(self.desk, handle))
 
     @work(group="clear", exit_on_error=False)

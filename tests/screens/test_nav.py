@@ -99,6 +99,35 @@ async def test_keys_when_they_move_then_clear_nothing_and_d_clears_the_selected_
         await opened.until(lambda: "has no done to clear" in opened.says("#message"), "a refusal says why")
 
 
+async def test_enter_when_pressed_then_opens_the_mail_and_counts_as_viewed(comm_home: Path) -> None:
+    put(comm_home, aa=DONE, bb=DONE)
+    async with joined(comm_home) as opened:
+        opened.lines.select("aa")
+        await opened.pilot.press("enter")
+        await opened.until(lambda: isinstance(opened.app.screen, MailScreen))
+        await opened.until(lambda: not opened.fleet.agents["aa"].done)
+        assert opened.fleet.agents["bb"].done
+
+
+async def test_palette_when_opened_then_offers_what_works_here(comm_home: Path) -> None:
+    put(comm_home, aa=DONE)
+    async with joined(comm_home) as opened:
+        opened.lines.select("aa")
+        await opened.pilot.press("ctrl+p", *"clear")
+        await opened.until(lambda: "Clear the done of the selected handle" in opened.screen_text())
+        await opened.pilot.press("down", "enter")
+        await opened.until(lambda: not opened.fleet.agents["aa"].done)
+
+
+async def test_home_when_it_cannot_be_made_whole_then_is_shown_all_the_same(comm_home: Path) -> None:
+    put(comm_home, aa=WORKING)
+    (comm_home / "self").rmdir()
+    (comm_home / "self").write_text("in the way")
+    async with dashboard(comm_home) as opened:
+        await opened.until(lambda: "aa" in opened.lines.keys)
+        await opened.until(lambda: opened.says("#message"))
+
+
 async def test_selection_when_the_order_changes_then_follows_the_handle(comm_home: Path) -> None:
     put(comm_home, aa=WORKING, mm=WORKING, zz=WORKING)
     async with joined(comm_home) as opened:
