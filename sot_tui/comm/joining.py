@@ -37,6 +37,11 @@ class Wish(NamedTuple):
     """Whether a slot claimed for a different project may be written over."""
 
 
+def expertise_in(text: str) -> list[str]:
+    """Return what a session says it knows, from a list with commas."""
+    return [said for item in text.split(",") if (said := item.strip())]
+
+
 class Joined(NamedTuple):
     """The handle is taken."""
 

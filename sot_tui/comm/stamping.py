@@ -1,8 +1,8 @@
 """Writing to the own registry entry under the lock: facts, and the marks that hooks leave there.
 
 Contract, registry.json: every script write goes through one writer, merge-only; a process stamps only the entry that is
-its own. Whether it still is gets decided under the lock, from the registry as it stands there: an entry that is gone, or
-that another row has taken meanwhile, is not written.
+its own. Whether it still is gets decided under the lock, from the registry as it stands there: an entry that is gone,
+or that another row has taken meanwhile, is not written.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ class Said(NamedTuple):
     origin: str = ""
 
 
-def say(
-    home: Home, handle: str, row: str | None, said: Sequence[Said], wait: Wait
-) -> Stamped | Discarded | NotWritten:
+def say(home: Home, handle: str, row: str | None, said: Sequence[Said], wait: Wait) -> Stamped | Discarded | NotWritten:
     """Apply status verbs to the entry of `handle`, all of them in one write.
 
     `row` is the row this process is proved to run in, empty outside any; None is a daemon's word about a row.

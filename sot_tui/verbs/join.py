@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     expertise = values.get("--expertise", os.environ.get("SOT_COMM_EXPERTISE", ""))
     wish = joining.Wish(
         name or os.environ.get("SOT_COMM_NAME", ""),
-        [said for item in expertise.split(",") if (said := item.strip())],
+        joining.expertise_in(expertise),
         repin,
     )
     outcome = joining.join(home_here(), os.environ, identity.working_folder(), wish)

@@ -1,0 +1,176 @@
+"""`sot-tui hooks`: put the hooks into the agents' settings, take them out, and look what stands there.
+
+The settings are the person's: what cannot be read strictly is left alone, what is written is told with the place of the
+old text, and an agent that has no folder here is passed over unless it was named.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sot_tui.comm import hook_entries, hook_settings
+from sot_tui.comm.errors import Exit, SotError
+from sot_tui.comm.home import home_here
+from sot_tui.comm.hook_settings import Changed
+from sot_tui.comm.light import TYPE_CHECKING
+from sot_tui.verbs._session import answer, ask, misused, named, say, say_json, tell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sot_tui.comm.home import Home
+
+USAGE = """\
+Examples:
+  sot-tui hooks install                  into the settings of every agent that is here
+  sot-tui hooks install --agent claude   of one of them, and make the file when there is none
+  sot-tui hooks diff                     show what an install would change
+  sot-tui hooks uninstall                take out exactly what an install put in
+
+Usage: sot-tui hooks install|uninstall|status|diff [--agent claude|codex] [--json]
+
+Claude Code: settings.json in $CLAUDE_CONFIG_DIR, else ~/.claude. Codex: hooks.json in $CODEX_HOME, else ~/.codex; it runs
+a new hook once you trust it (/hooks). A file that is changed is kept beside it, as *.bak. --json is for status.
+The exit code of status and diff is 1 when an install would change something.
+"""
+
+_TRUST = "  Codex runs a hook that is new only after you trust it: type /hooks there."
+
+
+def main(argv: list[str]) -> int:
+    """Do one of the four; the exit code is 0, 1 (something failed, or is missing) or 2 (usage)."""
+    if ask(argv, USAGE):
+        return Exit.OK
+    as_json = "--json" in argv
+    values, words, wrong = named([word for word in argv if word != "--json"], ("--agent",))
+    agents = [values["--agent"]] if "--agent" in values else list(hook_entries.ENTRIES)
+    if wrong or len(words) != 1 or words[0] not in _DO or agents[0] not in hook_entries.ENTRIES:
+        return misused(USAGE, f"sot-tui hooks: {wrong or 'say install, uninstall, status or diff'}")
+    if as_json and words[0] != "status":
+        return misused(USAGE, "sot-tui hooks: --json is for status")
+    home = home_here()
+    if "--agent" not in values:
+        agents = [agent for agent in agents if os.path.isdir(os.path.dirname(_place(agent)))]
+    if as_json:
+        return _status_as_json(home, agents)
+    if not agents:
+        tell(f"sot-tui hooks: no agent is here: there is no {' and no '.join(map(_folder, hook_entries.ENTRIES))}")
+        return Exit.FAILED
+    return max(_each(home, agent, _DO[words[0]]) for agent in agents)
+
+
+def _each(home: Home, agent: str, do: Callable[[Home, str], Exit]) -> Exit:
+    """Do it for one agent; what is wrong with its settings keeps no other agent from its own."""
+    try:
+        return do(home, agent)
+    except SotError as error:
+        tell(f"{agent}: {error.sentence}")
+        return Exit.FAILED
+
+
+def _install(home: Home, agent: str) -> Exit:
+    path, program = _place(agent), _program()
+    done = hook_settings.change(home, path, lambda settings: hook_entries.installed(settings, agent, program))
+    count = len(hook_entries.ENTRIES[agent])
+    if isinstance(done, Changed):
+        answer(f"{agent}: {count} hooks stand in {path}{_kept(done)}")
+        if agent == "codex":
+            answer(_TRUST)
+    else:
+        answer(f"{agent}: all {count} hooks stand in {path} already")
+    return Exit.OK
+
+
+def _uninstall(home: Home, agent: str) -> Exit:
+    path = _place(agent)
+    done = hook_settings.change(home, path, hook_entries.uninstalled, make=False)
+    if isinstance(done, Changed):
+        answer(f"{agent}: no hook stands in {path} any more{_kept(done)}")
+    else:
+        answer(f"{agent}: no hook stood in {path}")
+    return Exit.OK
+
+
+def _status(home: Home, agent: str) -> Exit:
+    path, program = _place(agent), _program()
+    settings = hook_settings.read(home, path).settings
+    missing = hook_entries.missing(settings, agent, program)
+    count = len(hook_entries.ENTRIES[agent])
+    answer(f"{agent}: {count - len(missing)} of {count} hooks stand in {path}")
+    for entry in missing:
+        answer(f"  missing: {entry.event}{f' ({entry.matcher})' if entry.matcher else ''}: {entry.words}")
+    if missing:
+        return Exit.FAILED
+    if hook_entries.installed(settings, agent, program) != settings:
+        answer("  others of ours stand there too, of another version or place; an install takes them out")
+        return Exit.FAILED
+    return Exit.OK
+
+
+def _status_as_json(home: Home, agents: list[str]) -> Exit:
+    code = Exit.OK
+    found: list[dict[str, object]] = []
+    for agent in agents:
+        path = _place(agent)
+        shown: dict[str, object] = {"agent": agent, "file": path, "hooks": len(hook_entries.ENTRIES[agent])}
+        try:
+            missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, _program())
+            shown["missing"] = [entry._asdict() for entry in missing]
+        except SotError as error:
+            missing, shown["fault"] = list(hook_entries.ENTRIES[agent]), error.sentence
+        found.append(shown)
+        code = Exit.FAILED if missing else code
+    say_json({"agents": found})
+    return code
+
+
+def _diff(home: Home, agent: str) -> Exit:
+    from difflib import unified_diff  # noqa: PLC0415  (only what shows a difference needs it)
+
+    path = _place(agent)
+    was = hook_settings.read(home, path)
+    after = hook_entries.installed(was.settings, agent, _program())
+    if after == was.settings:
+        return Exit.OK
+    old = (was.data or b"").decode("utf-8", "replace").splitlines(keepends=True)
+    new = hook_settings.text_of(after, was.data).decode().splitlines(keepends=True)
+    lines = unified_diff(old, new, path, f"{path} (after an install)")
+    say("".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines))
+    return Exit.FAILED
+
+
+_DO: dict[str, Callable[[Home, str], Exit]] = {
+    "install": _install,
+    "uninstall": _uninstall,
+    "status": _status,
+    "diff": _diff,
+}
+
+
+def _place(agent: str) -> str:
+    return hook_settings.place(os.environ, agent)
+
+
+def _folder(agent: str) -> str:
+    return os.path.dirname(_place(agent))
+
+
+def _kept(done: Changed) -> str:
+    return f"; as it was: {done.backup}" if done.backup else ""
+
+
+def _program() -> str:
+    """Return this command as a shell word: by its name where the search path finds this very one, else by its path."""
+    own = os.path.abspath(sys.argv[0])
+    if os.path.basename(own) != hook_entries.PROGRAM:
+        own = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), hook_entries.PROGRAM)
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        found = os.path.join(folder, hook_entries.PROGRAM)
+        if folder and os.path.isfile(found) and os.access(found, os.X_OK):
+            if os.path.realpath(found) == os.path.realpath(own):
+                return hook_entries.PROGRAM
+            break  # another one would run
+    from shlex import quote  # noqa: PLC0415  (only a path needs it)
+
+    return quote(own)
