@@ -142,6 +142,8 @@ class NavScreen(Place[None]):
             told = Content.styled("reading the registry …", "$foreground 60%")
         else:
             told = _counts_words(found, room)
+        if fleet.registry.reading is Reading.UNREADABLE:
+            told = Content.styled(told.plain, "$foreground 45%")  # of the last good picture, as all below it
         self.piece("counts", show.Words).say(told)
 
     def _show_banners(self, fleet: Fleet, now: float) -> None:
