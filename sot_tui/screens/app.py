@@ -137,6 +137,9 @@ class SotApp(App[None]):
 
 def main() -> int:
     """Open the dashboard on this environment's comm home, with the engine in this process; return the exit code."""
+    for name in ("COLUMNS", "LINES"):
+        # A shell that exports its own size says it once and never again; the terminal always knows.
+        os.environ.pop(name, None)
     return asyncio.run(_dashboard())
 
 

@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 DEADLINE_SECS = 20.0
 """How long a fact is waited for; it comes in a fraction of that."""
 LOOK_SECS = 0.05
+_WRONG_SIZE = {"COLUMNS": "40", "LINES": "10"}
+"""What some shells export, and what is not the terminal's size for long."""
 
 
 class Terminal:
     """A tmux pane with the dashboard in it; what comes after it says how it ended."""
 
-    def __init__(self, folder: Path, width: int = 100, height: int = 30) -> None:
+    def __init__(self, folder: Path, width: int = 100, height: int = 30, program: str = "-m sot_tui") -> None:
         self._socket = str(folder / "tmux")
         self._tmux = shutil.which("tmux") or "tmux"
-        command = f"{sys.executable} -m sot_tui; echo ended with $?; cat"
+        command = f"{sys.executable} {program}; echo ended with $?; cat"
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), command)
 
     def tmux(self, *words: str) -> str:
         """Run one tmux command."""
-        environ = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "SOT_SELF_HOST": "box"}
+        environ = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "SOT_SELF_HOST": "box", **_WRONG_SIZE}
         done = subprocess.run(
             [self._tmux, "-S", self._socket, *words], capture_output=True, text=True, check=True, env=environ
         )

@@ -48,6 +48,14 @@ def test_dashboard_when_ctrl_z_is_pressed_then_goes_on(open_dashboard: Callable[
     terminal.until(lambda: terminal.says("Keys in the nav"), "it still answers")
 
 
+def test_size_when_the_environment_says_another_then_the_terminals_own_counts(
+    comm_home: Path, open_dashboard: Callable[[], Terminal]
+) -> None:
+    put(comm_home, aa={"state": "idle"})
+    terminal = open_dashboard()
+    terminal.until(lambda: terminal.says("SINCE HOST"), "the wide layout")
+
+
 def test_foreign_text_when_it_is_hostile_then_acts_on_nothing_and_shifts_nothing(
     comm_home: Path, open_dashboard: Callable[[], Terminal]
 ) -> None:
