@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from-pyproject
 
 .DEFAULT_GOAL := help
-.PHONY: help env run test fast check bench torture snapshots docs
+.PHONY: help env run demo test fast check bench torture snapshots docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ $(STAMP): pyproject.toml
 
 run: $(STAMP) ## open the dashboard on the comm home (SOT_COMM_HOME, else ~/.sot-comm)
 	@$(BIN)/sot-tui
+
+demo: $(STAMP) ## open the dashboard on eight sessions at work, in a folder of its own (ARGS="--headless 60")
+	@$(BIN)/python tools/demo.py $(ARGS)
 
 test: $(STAMP) ## run every test but the torture ones, on all cores (minutes)
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""One session of the demo: a process that joins, says what it does, mails the others, and ends with its stdin.
+
+    tools/demo_session.py NAME FOLDER SECONDS
+
+`tools/demo.py` starts it inside the project folder of NAME, below FOLDER, with an environment of its own. What it tells
+the others it tells by the real verbs, each a process. SECONDS is when the one named Importer dies holding the registry
+lock. Every writer of the protocol clears a dead holder's lock by itself, and then a person would never see one; so the
+others keep from writing until it is cleared, or a minute has passed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from sot_tui.comm import registry, registry_lock
+from sot_tui.comm.clock import seconds_of
+from sot_tui.comm.home import home_here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPERATOR = "operator-box"
+REST_SECS = 60.0
+"""How long the others keep from writing at most; then the next writer clears the dead holder's lock."""
+ROUND_SECS = 90.0
+"""How long a recovered Importer works before it dies again."""
+FRESH_STAMP_SECS = 4.0
+"""How old the person's last stamp is at most when it dies again: the next one, which would clear the lock, is due in a
+minute, so the person has nearly that long."""
+LOOK_SECS = 0.5
+
+_MAIL = re.compile(r"\[[^]]*\] \[(?P<sender>[^]:]*):[^]]*\] (?P<text>.*)")
+
+
+class EndedError(Exception):
+    """The demo is over: nobody holds the other end of stdin any more."""
+
+
+class Session:
+    """One session, and the verbs it types."""
+
+    def __init__(self, name: str, folder: Path, die_after: float) -> None:
+        self.name = name
+        self.die_after = die_after
+        self.home = home_here()
+        self._folder = folder
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass; raises EndedError when the demo is over."""
+        if select.select([0], [], [], seconds)[0]:
+            raise EndedError
+
+    def poll_for(self, seconds: float, every: float = 4.0) -> list[tuple[str, str]]:
+        """Read mail again and again for so long; return what came at once when something did."""
+        until = time.monotonic() + seconds
+        while True:
+            mail = self.poll()
+            left = until - time.monotonic()
+            if mail or left <= 0:
+                return mail
+            self.wait(min(every, left))
+
+    # -- verbs -------------------------------------------------------------------------------------------------------
+
+    def verb(self, *words: str, **environ: str) -> str:
+        """Type a verb and return what it prints; rests before it while a dead process's lock is to be seen."""
+        while True:
+            with open(self._folder / "turn", "rb") as turn:
+                fcntl.flock(turn, fcntl.LOCK_SH)
+                if not self._lock_is_to_be_seen():
+                    command = [sys.executable, "-m", "sot_tui", *words]
+                    done = subprocess.run(
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        capture_output=True,
+                        text=True,
+                        check=False,
+                        env=os.environ | environ,
+                    )
+                    return done.stdout
+            self.wait(LOOK_SECS)
+
+    def status(self, verb: str, *text: str) -> None:
+        """Say what this session does."""
+        self.verb("status", verb, *text)
+
+    def turn_starts(self, origin: str = "user") -> None:
+        """Say that a turn starts, and who started it."""
+        self.verb("status", "prompt", COMM_STATUS_ORIGIN=origin)
+
+    def send(self, to: str, text: str) -> None:
+        """Send a message."""
+        self.verb("send", f"@{to}", text)
+
+    def poll(self) -> list[tuple[str, str]]:
+        """Return the new mail: who sent it, and what."""
+        found = map(_MAIL.match, self.verb("poll").splitlines())
+        return [(mail["sender"], mail["text"]) for mail in found if mail]
+
+    def is_done(self) -> bool:
+        """Tell whether this session still waits to be viewed."""
+        book = registry.read(self.home)
+        entry = book.entry(f"{self.name}-box") if isinstance(book, registry.Registry) else None
+        return entry is None or "done" in entry
+
+    # -- the lock ----------------------------------------------------------------------------------------------------
+
+    def _lock_is_to_be_seen(self) -> bool:
+        """Tell whether the dead Importer's lock still stands, and for less than a minute."""
+        try:
+            fallen = self._folder / "fallen"
+            record, since = fallen.read_bytes(), fallen.stat().st_mtime
+            return Path(self.home.lock).read_bytes() == record and time.time() - since < REST_SECS
+        except OSError:
+            return False
+
+    def die_with_the_lock(self) -> NoReturn:
+        """Take the registry lock while no other session writes, and die as a crash would."""
+        with open(self._folder / "turn", "rb") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            held = registry_lock.take(self.home, registry_lock.Wait.RULED)
+            if isinstance(held, registry_lock.Held):
+                (self._folder / "fallen").write_bytes(held.record.line.encode())
+                os.kill(os.getpid(), signal.SIGKILL)
+        raise SystemExit("the registry lock was not to be had")
+
+    def wait_for_a_stamp(self, seconds: float) -> None:
+        """Wait until the person's own handle was stamped a moment ago, at most so long."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            book = registry.read(self.home)
+            entry = book.entry(OPERATOR) if isinstance(book, registry.Registry) else None
+            seen = seconds_of((entry or {}).get("last_seen"))
+            if seen is not None and time.time() - seen < FRESH_STAMP_SECS:
+                return
+            self.wait(LOOK_SECS)
+
+
+# -- the stories ------------------------------------------------------------------------------------------------------
+
+
+def docs(me: Session) -> None:
+    """Finish, wait to be viewed, begin again."""
+    page = 0
+    while True:
+        page += 1
+        me.turn_starts()
+        me.status("working", f"rebuilding the reference pages · part {page}")
+        me.poll_for(6 if page == 1 else 40)
+        me.status("working", f"part {page} rebuilt · click, or d: seen")
+        me.verb("status", "stop")
+        while me.is_done():
+            me.poll_for(4)
+        me.status("idle", "you saw it; the next part comes")
+        me.poll_for(30)
+
+
+def my_repo(me: Session) -> None:
+    """Ask the person a question by mail, and go on with the answer."""
+    me.turn_starts()
+    me.status("working", "preparing the release")
+    me.wait(2)
+    question, short = "Which branch shall I release, main or next?", "main or next?"
+    while True:
+        me.send(OPERATOR, f"{question} Press r to answer, type a word, and send it. Then look at my line in the list.")
+        me.status("blocked", f"{short} answer with r")
+        me.verb("status", "stop")
+        answer = ""
+        while not answer:
+            answer = next((text for sender, text in me.poll_for(4, 2) if sender == OPERATOR), "")
+        me.turn_starts("machine")
+        me.status("working", f"releasing as you said: {answer[:40]}")
+        me.send(OPERATOR, f"Thank you, your answer came: {answer[:200]}. I am at it.")
+        me.poll_for(45)
+        question, short = "It is released. Which version comes next?", "which version next?"
+
+
+def analysis(me: Session) -> None:
+    """Work step by step, and tell the notes."""
+    while True:
+        me.turn_starts("machine")
+        for step in range(1, 10):
+            me.status("working", f"fitting the rotation model · {step}/9")
+            me.poll_for(6)
+        me.send("Notes-box", "the plots of the rotation model are in figures/")
+        me.verb("status", "stop")
+        me.poll_for(12)
+
+
+def backend(me: Session) -> None:
+    """Wait for something that is no person, and tell the frontend."""
+    version = 3
+    while True:
+        me.turn_starts("machine")
+        me.status("working", f"migrating the schema to v{version}")
+        me.poll_for(9)
+        me.send("Frontend-box", f"schema v{version} is on main")
+        me.status("waiting", "for CI on the schema branch")
+        me.verb("status", "stop")
+        me.poll_for(40, 8)
+        me.verb("send", "--broadcast", f"CI is green for schema v{version}")
+        version += 1
+
+
+def frontend(me: Session) -> None:
+    """Answer whoever writes."""
+    me.turn_starts("machine")
+    me.status("working", "moving the forms to the new schema")
+    while True:
+        for sender, text in me.poll_for(20):
+            if sender == "Backend-box" and text.startswith("schema"):
+                me.send(sender, "thanks, I take it from there")
+        me.status("working", "moving the forms to the new schema")
+
+
+def notes(me: Session) -> None:
+    """Do nothing, and read mail now and then."""
+    me.status("idle", "nothing to do")
+    while True:
+        me.wait(75)
+        me.poll()
+
+
+def paper(me: Session) -> None:
+    """Finish on another box."""
+    me.turn_starts()
+    me.status("working", "redrawing figure 3")
+    me.poll_for(10)
+    me.status("working", "figure 3 is final")
+    me.verb("status", "stop")
+    while True:
+        me.poll_for(20, 20)
+
+
+def importer(me: Session) -> None:
+    """Die holding the registry lock; come back when it is free."""
+    came_back = (me._folder / "fallen").exists()  # noqa: SLF001  (a story of this very class)
+    me.turn_starts("machine")
+    if came_back:
+        me.status("working", "back: the lock is free, nothing lost")
+        me.poll_for(ROUND_SECS)
+        me.wait_for_a_stamp(REST_SECS)
+    else:
+        me.status("working", "importing · soon dies with the lock")
+        me.poll_for(me.die_after)
+    me.die_with_the_lock()
+
+
+STORIES: dict[str, Callable[[Session], None]] = {
+    "MyRepo": my_repo,
+    "Docs": docs,
+    "Analysis-wt-rot": analysis,
+    "Backend": backend,
+    "Frontend": frontend,
+    "Notes": notes,
+    "Paper": paper,
+    "Importer": importer,
+}
+
+
+def main() -> int:
+    """Play one session until the demo is over."""
+    name, folder, die_after = sys.argv[1:]
+    me = Session(name, Path(folder), float(die_after))
+    try:
+        me.verb("join")
+        STORIES[name](me)
+    except EndedError:
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
