@@ -70,7 +70,7 @@ def read(home: Home, path: str) -> Read:
     try:
         return Read(decode_object(data, unique_keys=True), data)
     except NotStrict as error:
-        raise Refused(f"{path} is left alone: it is {error.sentence}") from error
+        raise Refused(f"{path} is left alone: {error.sentence}") from error
 
 
 def change(
@@ -134,8 +134,11 @@ def _replace(home: Home, path: str, was: bytes | None, data: bytes) -> str | Non
             return None
         disk.rename(draft, path)
     except OSError:
-        _drop(home, draft)
-        raise
+        # A server can answer an error to its own second try of a rename that it made.
+        if not _stands(home, path, data):
+            _drop(home, draft)
+            _drop(home, backup)
+            raise
     with suppress(OSError):  # it stands; a crash right now may bring the old text back
         disk.flush_folder(folder)
     return backup
@@ -170,6 +173,13 @@ def _bytes_of(home: Home, path: str) -> bytes | None:
         return home.disk.read(path)
     except FileNotFoundError:
         return None
+
+
+def _stands(home: Home, path: str, data: bytes) -> bool:
+    try:
+        return home.disk.read(path) == data
+    except OSError:
+        return False
 
 
 def _drop(home: Home, path: str) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 
 from sot_tui.comm.facts import Verb
 from sot_tui.comm.jsonline import decode_like_jq
@@ -165,4 +166,5 @@ def _lines_from_the_end(home: Home, path: str) -> Iterator[bytes]:
     except OSError:
         return
     finally:
-        disk.close(descriptor)
+        with suppress(OSError):  # nothing was written
+            disk.close(descriptor)

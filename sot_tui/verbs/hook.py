@@ -93,6 +93,9 @@ def _act(event: str, agent: str) -> None:
     told_as = found.text("hook_event_name")
     if told_as and told_as not in _TOLD_AS[event]:
         return
+    if event == "prompt" and not found.has_text("prompt"):
+        tell("sot-tui hook prompt: there is no prompt in its input; nothing was done")
+        return
     if event == "subagent":
         _deny(found)
         return
@@ -128,7 +131,7 @@ def _for_session(home: Home, call: _Call) -> None:
     from sot_tui.comm import hooks  # noqa: PLC0415  (as above)
 
     fault = ""
-    if call.event == "prompt" and call.input.has_text("prompt"):
+    if call.event == "prompt":
         fault = hooks.begin_turn(home, here, call.input.text("prompt"), call.session)
     elif call.event == "blocked" and call.input.text("tool_name") in {"", _ASK_TOOL}:
         fault = hooks.ask(home, here, call.input)

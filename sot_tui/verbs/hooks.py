@@ -30,8 +30,8 @@ Examples:
 
 Usage: sot-tui hooks install|uninstall|status|diff [--agent claude|codex] [--json]
 
-Claude Code: settings.json in $CLAUDE_CONFIG_DIR, else ~/.claude. Codex: hooks.json in $CODEX_HOME, else ~/.codex; it runs
-a new hook once you trust it (/hooks). A file that is changed is kept beside it, as *.bak. --json is for status.
+Claude Code: settings.json in $CLAUDE_CONFIG_DIR, else ~/.claude. Codex: hooks.json in $CODEX_HOME, else ~/.codex; it
+runs a new hook once you trust it (/hooks). A file that is changed is kept beside it, as *.bak. --json is for status.
 The exit code of status and diff is 1 when an install would change something.
 """
 
@@ -70,7 +70,7 @@ def _each(home: Home, agent: str, do: Callable[[Home, str], Exit]) -> Exit:
 
 
 def _install(home: Home, agent: str) -> Exit:
-    path, program = _place(agent), _program()
+    path, program = _place(agent), own_command()
     done = hook_settings.change(home, path, lambda settings: hook_entries.installed(settings, agent, program))
     count = len(hook_entries.ENTRIES[agent])
     if isinstance(done, Changed):
@@ -93,7 +93,7 @@ def _uninstall(home: Home, agent: str) -> Exit:
 
 
 def _status(home: Home, agent: str) -> Exit:
-    path, program = _place(agent), _program()
+    path, program = _place(agent), own_command()
     settings = hook_settings.read(home, path).settings
     missing = hook_entries.missing(settings, agent, program)
     count = len(hook_entries.ENTRIES[agent])
@@ -115,7 +115,7 @@ def _status_as_json(home: Home, agents: list[str]) -> Exit:
         path = _place(agent)
         shown: dict[str, object] = {"agent": agent, "file": path, "hooks": len(hook_entries.ENTRIES[agent])}
         try:
-            missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, _program())
+            missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, own_command())
             shown["missing"] = [entry._asdict() for entry in missing]
         except SotError as error:
             missing, shown["fault"] = list(hook_entries.ENTRIES[agent]), error.sentence
@@ -130,7 +130,7 @@ def _diff(home: Home, agent: str) -> Exit:
 
     path = _place(agent)
     was = hook_settings.read(home, path)
-    after = hook_entries.installed(was.settings, agent, _program())
+    after = hook_entries.installed(was.settings, agent, own_command())
     if after == was.settings:
         return Exit.OK
     old = (was.data or b"").decode("utf-8", "replace").splitlines(keepends=True)
@@ -160,7 +160,7 @@ def _kept(done: Changed) -> str:
     return f"; as it was: {done.backup}" if done.backup else ""
 
 
-def _program() -> str:
+def own_command() -> str:
     """Return this command as a shell word: by its name where the search path finds this very one, else by its path."""
     own = os.path.abspath(sys.argv[0])
     if os.path.basename(own) != hook_entries.PROGRAM:
