@@ -17,7 +17,7 @@ from sot_tui.comm.disk import FOLDER_MODE
 from sot_tui.comm.fleet import WEDGED_SECS
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
-from sot_tui.comm.mounts import NO_MANAGER, Mount
+from sot_tui.comm.mounts import NETWORK_KINDS, NO_MANAGER, Mount
 from sot_tui.comm.proof import UNREAD
 from sot_tui.comm.registry import LIVE_SECS, Registry, Unread
 from sot_tui.comm.registry_lock import LockIs
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 CLOCK_SLACK_SECS = 5
 """Seconds that a stamp may lie in the future: two boxes that keep time by the network differ by less than one."""
-NETWORK_KINDS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre", "fuse.sshfs", "virtiofs"})
-"""File systems that other boxes share, on which a lock of this box alone says nothing."""
 SMALLEST, SMALL = (50, 16), (80, 24)
 """Columns and lines below which the dashboard has no room, and from which it has all of it (product, The nav)."""
 
@@ -316,6 +314,38 @@ def of_state_root(path: str, mount: Mount | None, found: Entry) -> Finding:
         fact = f"{path} lies on {mount.kind}, which other boxes share; it is this box's own"
         return Finding(Level.WARN, what, fact, "export XDG_STATE_HOME=/a/folder/on/a/local/disk")
     return Finding(Level.OK, what, path if found.mode is not None else f"{path} (made when it is needed)")
+
+
+# -- the agents -------------------------------------------------------------------------------------------------------
+
+
+class Hooks(NamedTuple):
+    """How an agent's settings stand to the hooks it is to run."""
+
+    agent: str
+    path: str
+    """Its settings file."""
+    here: bool
+    """Whether the agent has a folder here at all."""
+    missing: int = 0
+    """How many of our entries do not stand there as an install would put them."""
+    total: int = 0
+    fault: str = ""
+    """Why the settings say nothing."""
+
+
+def of_hooks(found: Hooks) -> Finding:
+    """Judge whether an agent runs our hooks; a session without them says nothing of its state by itself."""
+    what = f"hooks of {found.agent}"
+    if not found.here:
+        return Finding(Level.OK, what, f"{found.agent} is not here: there is no {os.path.dirname(found.path)}")
+    if found.fault:
+        return Finding(Level.FAULT, what, found.fault, f"${{EDITOR:-vi}} {word(found.path)}")
+    if not found.missing:
+        return Finding(Level.OK, what, f"all {found.total} stand in {found.path}")
+    none = "none" if found.missing == found.total else f"only {found.total - found.missing}"
+    fact = f"{none} of {found.total} stand in {found.path}, so its sessions may show no state"
+    return Finding(Level.WARN, what, fact, f"sot-tui hooks install --agent {found.agent}")
 
 
 # -- the terminal -----------------------------------------------------------------------------------------------------

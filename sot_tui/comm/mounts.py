@@ -26,6 +26,9 @@ FRESH_KINDS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", 
 NFS_KINDS = frozenset({"nfs", "nfs4"})
 """File systems on which a read is fresh unless the mount has `nocto` (contract, Proof of death)."""
 
+NETWORK_KINDS = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre", "fuse.sshfs", "virtiofs"})
+"""File systems that other machines share; what belongs to one box alone must not lie there."""
+
 NFS_MANAGER = "nfs4 "
 """How the identity of an NFSv4 lock manager begins; the export follows (contract, Sending)."""
 NO_MANAGER = "none"
@@ -51,6 +54,8 @@ class Mount(NamedTuple):
     """What is mounted: a device, or `server:/export`."""
     options: frozenset[str]
     """The options of the mount and of its file system together."""
+    device: str = ""
+    """The device's number as the kernel itself has it, `major:minor`; on some file systems stat tells another one."""
 
 
 def parse_mountinfo(text: bytes) -> tuple[Mount, ...]:
@@ -64,7 +69,13 @@ def parse_mountinfo(text: bytes) -> tuple[Mount, ...]:
         options = _text(fields[5]).split(",") + _text(rest[2]).split(",")
         mounts.append(
             Mount(
-                _text(fields[0]), _text(fields[1]), _text(fields[4]), _text(rest[0]), _text(rest[1]), frozenset(options)
+                _text(fields[0]),
+                _text(fields[1]),
+                _text(fields[4]),
+                _text(rest[0]),
+                _text(rest[1]),
+                frozenset(options),
+                _text(fields[2]),
             )
         )
     return tuple(mounts)
