@@ -9,11 +9,11 @@ import os
 import stat
 import sys
 
-from sot_tui.comm import config, doctor, look, mounts, paths, registry, registry_lock
+from sot_tui.comm import config, doctor, hook_entries, hook_settings, look, mounts, paths, registry, registry_lock
 from sot_tui.comm.clock import seconds_of
 from sot_tui.comm.disk import FOLDER_MODE
-from sot_tui.comm.doctor import Finding, Level, Seen, Terminal
-from sot_tui.comm.errors import Exit
+from sot_tui.comm.doctor import Finding, Hooks, Level, Seen, Terminal
+from sot_tui.comm.errors import Exit, SotError
 from sot_tui.comm.home import home_here, open_entries
 from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.proof import own_record
@@ -21,6 +21,7 @@ from sot_tui.comm.registry import Registry
 from sot_tui.comm.text import visible
 from sot_tui.verbs import _setup
 from sot_tui.verbs._session import ask, misused, say, say_json
+from sot_tui.verbs.hooks import own_command
 
 if TYPE_CHECKING:
     from sot_tui.comm.config import Config
@@ -100,6 +101,7 @@ def _findings(home: Home) -> list[Finding]:
     findings += _settings(home, settings)
     root = paths.state_root(os.environ)
     findings.append(doctor.of_state_root(root, mounts.mount_under(home, root), _setup.entry_at(home, root)))
+    findings += [doctor.of_hooks(_hooks(home, agent)) for agent in hook_entries.ENTRIES]
     findings += doctor.of_terminal(_terminal(), ascii_signs=settings.switch("ascii"))
     return findings
 
@@ -165,6 +167,19 @@ def _settings(home: Home, settings: Config) -> list[Finding]:
         if fault:
             findings.append(doctor.of_variable(fault, variable.name))
     return findings
+
+
+def _hooks(home: Home, agent: str) -> Hooks:
+    """Return how an agent's settings stand to our hooks, by the table and the reader that an install goes by."""
+    path, total = hook_settings.place(os.environ, agent), len(hook_entries.ENTRIES[agent])
+    found = Hooks(agent, path, _setup.entry_at(home, os.path.dirname(path)).mode is not None, total=total)
+    if not found.here:
+        return found
+    try:
+        missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, own_command())
+    except SotError as error:
+        return found._replace(fault=error.sentence)
+    return found._replace(missing=len(missing))
 
 
 def _terminal() -> Terminal:

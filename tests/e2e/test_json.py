@@ -297,11 +297,11 @@ def test_doctor_when_its_next_step_is_done_then_the_fault_is_gone(joined: Box) -
 
 def heal(box: Box, what: str, code: int = 0) -> None:
     """Run the one step that the doctor names, and see its finding changed."""
+    box.env["PATH"] = f"{Path(COMMAND).parent}:{os.environ['PATH']}"
     found = levels(box, code)
     assert set(found) == {what}
-    path = f"{Path(COMMAND).parent}:{os.environ['PATH']}"
-    subprocess.run(["bash", "-c", str(found[what][1])], cwd=box.work, env={**box.env, "PATH": path}, check=True)
-    assert levels(box, 0).get(what) != found[what]
+    subprocess.run(["bash", "-c", str(found[what][1])], cwd=box.work, env=box.env, check=True)
+    assert levels(box).get(what) != found[what]
 
 
 def test_doctor_when_variables_and_settings_make_no_sense_then_each_is_named(joined: Box) -> None:
@@ -317,6 +317,15 @@ def test_doctor_when_variables_and_settings_make_no_sense_then_each_is_named(joi
         ("environment", "unset COMM_LIVE_SECS"),
         ("environment", "unset SOT_INBOX_READ_WAIT_SECS"),
     ]
+
+
+def test_doctor_when_an_agent_runs_no_hooks_then_the_install_it_names_mends_that(joined: Box) -> None:
+    folder = Path(os.environ["HOME"], ".claude")
+    folder.mkdir()
+    heal(joined, "hooks of claude")
+    assert levels(joined) == {}
+    folder.joinpath("settings.json").write_text("{")
+    assert levels(joined, 1) == {"hooks of claude": ("FAULT", f"${{EDITOR:-vi}} {folder}/settings.json")}
 
 
 def test_doctor_when_a_stamp_lies_in_the_future_then_the_clock_is_doubted(joined: Box) -> None:

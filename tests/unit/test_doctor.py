@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from sot_tui.comm import doctor
-from sot_tui.comm.doctor import Entry, Finding, Level, Seen, Terminal
+from sot_tui.comm.doctor import Entry, Finding, Hooks, Level, Seen, Terminal
 from sot_tui.comm.home import Home
 from sot_tui.comm.mounts import LockRecord, Mount
 from sot_tui.comm.proof import Record
@@ -239,6 +239,25 @@ def test_settings_when_there_are_warnings_then_one_finding_each() -> None:
 )
 def test_state_root_when_found_so_then_this(mount: Mount | None, found: Entry, level: Level) -> None:
     assert doctor.of_state_root("/s", mount, found).level is level
+
+
+# -- the agents -------------------------------------------------------------------------------------------------------
+
+HOOKS = Hooks("claude", "/h/.claude/settings.json", here=True, total=6)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(HOOKS, (OK, ""), id="all"),
+        pytest.param(HOOKS._replace(missing=6), (WARN, "sot-tui hooks install --agent claude"), id="none"),
+        pytest.param(HOOKS._replace(missing=1), (WARN, "sot-tui hooks install --agent claude"), id="some"),
+        pytest.param(HOOKS._replace(fault="x"), (FAULT, "${EDITOR:-vi} /h/.claude/settings.json"), id="unreadable"),
+        pytest.param(HOOKS._replace(here=False, missing=6), (OK, ""), id="no-such-agent-here"),
+    ],
+)
+def test_hooks_when_they_stand_so_then_this(found: Hooks, expected: tuple[Level, str]) -> None:
+    assert of(doctor.of_hooks(found)) == expected
 
 
 # -- the terminal -----------------------------------------------------------------------------------------------------
