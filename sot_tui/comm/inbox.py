@@ -1,4 +1,4 @@
-"""Inboxes: file a line so that it is kept, read what is new, count what is unread, look without moving anything.
+"""Inboxes: file a line so that it is kept, read what is new, count what is unread.
 
 Contract, Delivery: the inbox is opened inside the lock and closed before it is released. "Filed" means kept: the line
 is flushed to disk before the answer, a dead writer's partial is cut back to the last newline first, and a failed append
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 16
 """Bytes of one look backwards for a newline; most lines are shorter."""
-_CHUNK = 1 << 20
-"""Bytes of one look when newlines are only counted."""
 
 
 # -- filing -----------------------------------------------------------------------------------------------------------
@@ -195,25 +193,6 @@ class Count(NamedTuple):
     """As in Batch."""
 
 
-class PeekedLine(NamedTuple):
-    """One line of somebody's inbox."""
-
-    number: int
-    """Its number in the inbox, from 1."""
-    line: bytes
-    """Its bytes, without the newline."""
-    read: bool
-    """Whether the reader's cursor has passed it."""
-
-
-class Peek(NamedTuple):
-    """The newest lines of an inbox, the newest last."""
-
-    lines: list[PeekedLine]
-    total: int
-    """Whole lines in the inbox."""
-
-
 def read_batch(
     home: Home, handle: str, manager: str | None = None, wait_s: float | None = None
 ) -> Batch | Busy | Failed:
@@ -286,35 +265,12 @@ def count_failed(handle: str, failed: Failed) -> str:
     return f"WARNING: the unread count for @{handle} failed ({failed.why}) — run comm-poll.sh to read your mail"
 
 
-def peek(home: Home, handle: str, newest: int) -> Peek | Failed:
-    """Return the newest lines without moving the cursor; only their end of a big inbox is looked at closely.
-
-    Takes no lock: nothing is decided by it. A line that a failed append then cuts back is gone at the next look.
-    """
-    disk = home.disk
-    said = _cursor_bytes(home, handle)  # before the inbox, so that it never points past it
+def cursor_bytes(home: Home, handle: str) -> bytes:
+    """Return the cursor's bytes; one that is missing or cannot be read is 0: lines may show again, none is lost."""
     try:
-        descriptor = disk.open(home.inbox(handle), os.O_RDONLY)
-    except FileNotFoundError:
-        return Peek([], 0)
-    except OSError as error:
-        return Failed(f"{error.strerror}")
-    try:
-        start, tail = _tail(home, descriptor, None if cursor.is_moment(said) else newest)
-        before = _count_newlines(home, descriptor, start)
-    except OSError as error:
-        return Failed(f"{error.strerror}")
-    finally:
-        with suppress(OSError):
-            disk.close(descriptor)
-    # Lines before the tail stand as blank ones: their number matters here, their bytes do not.
-    at = cursor.offset(said, b"\n" * before + tail)
-    lines = tail.split(b"\n")[:-1]
-    shown = lines[max(0, len(lines) - newest) :]
-    first = before + len(lines) - len(shown) + 1
-    return Peek(
-        [PeekedLine(number, line, number <= at.lines) for number, line in enumerate(shown, first)], before + len(lines)
-    )
+        return home.disk.read(home.cursor(handle))
+    except OSError:
+        return b""
 
 
 def mailbox_stamp(home: Home, handle: str) -> tuple[object, ...]:
@@ -347,7 +303,7 @@ def _read(home: Home, handle: str, manager: str | None, wait_s: float | None) ->
             else:
                 warning = _without_lock(handle, got)
         # The cursor first: one that another poll moves meanwhile must not point past the bytes that are read here.
-        said = _cursor_bytes(home, handle)
+        said = cursor_bytes(home, handle)
         return _Seen(home.disk.read(path), said, warning)
     except FileNotFoundError:
         return _Seen(None)
@@ -363,14 +319,6 @@ def _without_lock(handle: str, fault: inbox_lock.Fault) -> str:
         f"WARNING: the inbox lock for @{handle} failed ({fault.why}) — "
         "reading without it; a line may show twice, none is lost"
     )
-
-
-def _cursor_bytes(home: Home, handle: str) -> bytes:
-    """Return the cursor's bytes; one that is missing or cannot be read is 0: lines may show again, none is lost."""
-    try:
-        return home.disk.read(home.cursor(handle))
-    except OSError:
-        return b""
 
 
 def _lines_past(inbox: bytes, at: Offset) -> list[bytes]:
@@ -407,29 +355,6 @@ def _make_missing_folder(home: Home, path: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _tail(home: Home, descriptor: int, newest: int | None) -> tuple[int, bytes]:
-    """Return where at least the `newest` last lines begin, and the bytes from there on; None means every line."""
-    end = home.disk.size(descriptor)
-    blocks: list[bytes] = []
-    found = 0
-    while end and (newest is None or found <= newest):
-        start = max(0, end - _BLOCK)
-        blocks.append(home.disk.read_at(descriptor, end - start, start))
-        found += blocks[-1].count(b"\n")
-        end = start
-    tail = b"".join(reversed(blocks))
-    if not end:
-        return 0, tail
-    whole = tail.index(b"\n") + 1  # what stands before it is the end of an older line
-    return end + whole, tail[whole:]
-
-
-def _count_newlines(home: Home, descriptor: int, end: int) -> int:
-    return sum(
-        home.disk.read_at(descriptor, min(_CHUNK, end - start), start).count(b"\n") for start in range(0, end, _CHUNK)
-    )
 
 
 def _stamp(home: Home, path: str) -> tuple[int, int, int] | tuple[()]:

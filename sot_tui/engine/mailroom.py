@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import frames, identity, inbox, look, names, registry, routes
+from sot_tui.comm import frames, identity, inbox, look, names, peeks, registry, routes
 from sot_tui.comm.fleet import Mail, MailCount
 from sot_tui.engine import operator
 from sot_tui.engine.client import Kind, Letter, OpenMail, Outcome, Page
@@ -68,7 +68,7 @@ class Mailroom:
     def _peeked(self, command: OpenMail) -> Page:
         if not names.is_file_safe(command.handle):
             return Page(command.handle, fault=names.not_a_handle(command.handle))
-        found = inbox.peek(self._home, command.handle, command.newest)
+        found = peeks.peek(self._home, command.handle, command.newest)
         if isinstance(found, inbox.Failed):
             return Page(command.handle, fault=f"the inbox of @{command.handle} could not be read: {found.why}")
         letters = tuple(_letter(command.handle, line.number, line.line, read=line.read) for line in found.lines)
@@ -85,7 +85,7 @@ class Mailroom:
             return Page(handle, busy=True, notes=(batch.sentence,))
         if isinstance(batch, inbox.Failed):
             return Page(handle, fault=f"your inbox could not be read: {batch.why}")
-        before = inbox.peek(self._home, handle, command.newest + len(batch.lines))
+        before = peeks.peek(self._home, handle, command.newest + len(batch.lines))
         old = [] if isinstance(before, inbox.Failed) else [line for line in before.lines if line.number <= batch.start]
         letters = [_letter(handle, line.number, line.line, read=True) for line in old]
         letters += [_letter(handle, batch.start + at, line, read=False) for at, line in enumerate(batch.lines, 1)]

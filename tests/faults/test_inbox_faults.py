@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sot_tui.comm import cursor, frames, inbox, mounts
+from sot_tui.comm import cursor, frames, inbox, mounts, peeks
 from sot_tui.comm.home import Home
 from sot_tui.comm.inbox import Batch, Failed, Filed, NotFiled
 from tests.faults.disks import Dying, Failing, dies, steps_of
@@ -228,7 +228,7 @@ def test_count_and_peek_when_any_step_fails_then_an_answer_or_failed_and_never_l
     (tmp_path / "read" / "a.cursor").write_text(cursor.text(1, OLD))
     for look in (
         lambda disk: inbox.unread(home._replace(disk=disk), "a", wait_s=0),
-        lambda disk: inbox.peek(home._replace(disk=disk), "a", 5),
+        lambda disk: peeks.peek(home._replace(disk=disk), "a", 5),
     ):
         for number in range(1, len(steps_of(look)) + 1):
             disk = Failing(number, errno.EIO)
@@ -236,7 +236,7 @@ def test_count_and_peek_when_any_step_fails_then_an_answer_or_failed_and_never_l
             disk.bury()
             if isinstance(found, inbox.Count):
                 assert found.unread in (1, 2)  # 2: the cursor could not be read
-            elif isinstance(found, inbox.Peek):
+            elif isinstance(found, peeks.Peek):
                 assert len(found.lines) == 2
             else:
                 assert isinstance(found, Failed)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from sot_tui.comm import cursor, frames, inbox
+from sot_tui.comm import cursor, frames, inbox, peeks
 from sot_tui.comm.home import Home
 from tests.faults.disks import Crash, Dying, Failing
 from tests.mailbox import TS, Machine, mail_home
@@ -178,8 +178,8 @@ class InboxMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_peek_marks_what_was_read(self) -> None:
-        found = inbox.peek(self.home, "a", 3)
-        assert isinstance(found, inbox.Peek)
+        found = peeks.peek(self.home, "a", 3)
+        assert isinstance(found, peeks.Peek)
         assert [line.line + b"\n" for line in found.lines] == self.kept[-3:]
         assert [line.read for line in found.lines] == [line.number <= self.shown_up_to for line in found.lines]
 

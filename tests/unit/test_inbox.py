@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sot_tui.comm import cursor, frames, inbox
+from sot_tui.comm import cursor, frames, inbox, peeks
 from sot_tui.comm.disk import Disk
-from sot_tui.comm.inbox import Batch, Busy, Count, CursorMoved, CursorStays, Failed, Filed, NotFiled, PeekedLine
+from sot_tui.comm.inbox import Batch, Busy, Count, CursorMoved, CursorStays, Failed, Filed, NotFiled
+from sot_tui.comm.peeks import PeekedLine
 from tests.mailbox import NAMELESS, TS, mail_home
 
 if TYPE_CHECKING:
@@ -372,7 +373,7 @@ def test_read_batch_when_the_inbox_cannot_be_read_then_failed_and_never_empty(co
     (comm_home / "inbox" / "a.jsonl").mkdir()
     assert inbox.read_batch(home, "a") == Failed("Is a directory")
     assert inbox.unread(home, "a") == Failed("Is a directory")
-    assert isinstance(inbox.peek(home, "a", 5), Failed)
+    assert isinstance(peeks.peek(home, "a", 5), Failed)
     assert inbox.count_failed("a", Failed("Is a directory")) == (
         "WARNING: the unread count for @a failed (Is a directory) — run comm-poll.sh to read your mail"
     )
@@ -454,8 +455,8 @@ def test_peek_when_a_big_inbox_then_the_newest_lines_with_their_numbers_and_mark
     home = mail_home(comm_home)
     lines = numbered(5000)
     put(comm_home, b"".join(lines) + torn, cursor.text(shown, lines[shown - 1]).encode() if shown else b"")
-    seen = inbox.peek(home, "a", newest)
-    assert isinstance(seen, inbox.Peek)
+    seen = peeks.peek(home, "a", newest)
+    assert isinstance(seen, peeks.Peek)
     assert seen.total == 5000
     first = max(1, 5001 - newest)
     assert seen.lines == [PeekedLine(number, lines[number - 1][:-1], number <= shown) for number in range(first, 5001)]
@@ -464,8 +465,8 @@ def test_peek_when_a_big_inbox_then_the_newest_lines_with_their_numbers_and_mark
 def test_peek_when_a_block_ends_at_a_line_then_still_as_many_as_asked(comm_home: Path) -> None:
     home = mail_home(comm_home)
     put(comm_home, (b"x" * 63 + b"\n") * 4096)
-    seen = inbox.peek(home, "a", 1024)  # exactly one block of 64 KiB
-    assert isinstance(seen, inbox.Peek)
+    seen = peeks.peek(home, "a", 1024)  # exactly one block of 64 KiB
+    assert isinstance(seen, peeks.Peek)
     assert (len(seen.lines), seen.lines[0].number, seen.lines[-1].number) == (1024, 3073, 4096)
 
 
@@ -474,8 +475,8 @@ def test_peek_when_other_cursors_then_marked_by_the_one_rule(comm_home: Path, sa
     home = mail_home(comm_home)
     lines = numbered(3)
     put(comm_home, b"".join(lines), said)
-    seen = inbox.peek(home, "a", 10)
-    assert isinstance(seen, inbox.Peek)
+    seen = peeks.peek(home, "a", 10)
+    assert isinstance(seen, peeks.Peek)
     assert [line.read for line in seen.lines] == [True] * read + [False] * (3 - read)
 
 
@@ -485,8 +486,8 @@ def test_peek_when_the_cursor_is_an_old_timestamp_and_the_inbox_big_then_every_l
     home = mail_home(comm_home)
     stamps = [f"2026-01-{1 + number // 200:02}T00:00:00Z" for number in range(5000)]
     put(comm_home, b"".join(frames.frame("b", "a", "r", "x", ts) for ts in stamps), b"2026-01-20T00:00:00Z")
-    seen = inbox.peek(home, "a", 3000)
-    assert isinstance(seen, inbox.Peek)
+    seen = peeks.peek(home, "a", 3000)
+    assert isinstance(seen, peeks.Peek)
     assert [line.number for line in seen.lines if line.read] == list(range(2001, 4001))
 
 
@@ -496,14 +497,14 @@ def test_peek_when_taken_then_it_moves_nothing_and_takes_no_lock(comm_home: Path
     before = {path: path.stat().st_mtime_ns for path in comm_home.rglob("*")}
     holder = held(comm_home, fcntl.LOCK_EX)
     os.unlink(comm_home / "inbox" / "a.lock")
-    assert inbox.peek(home, "a", 5) == inbox.Peek([PeekedLine(1, WHOLE[:-1], read=False)], 1)
+    assert peeks.peek(home, "a", 5) == peeks.Peek([PeekedLine(1, WHOLE[:-1], read=False)], 1)
     os.close(holder)
     after: dict[Any, int] = {path: path.stat().st_mtime_ns for path in comm_home.rglob("*")}
     assert {**after, comm_home / "inbox": 0} == {**before, comm_home / "inbox": 0}
 
 
 def test_peek_when_there_is_no_inbox_then_nothing(comm_home: Path) -> None:
-    assert inbox.peek(mail_home(comm_home), "a", 5) == inbox.Peek([], 0)
+    assert peeks.peek(mail_home(comm_home), "a", 5) == peeks.Peek([], 0)
 
 
 def test_file_line_when_read_back_then_the_same_message(comm_home: Path) -> None:
