@@ -173,8 +173,8 @@ def _whole_lines(start: int, part: bytes) -> tuple[int, bytes]:
 
 
 def _place(home: Home, descriptor: int, first: int, before: int) -> tuple[int, int, int]:
-    """Return where line `first` begins, where line `before` begins or the last whole line ends, and the whole lines."""
-    start, end, last = (0 if first <= 1 else -1), -1, 0
+    """Return where line `first` begins, where line `before` does (else the end), and how many whole lines there are."""
+    start, end = (0 if first <= 1 else -1), -1
     counted, size = 0, home.disk.size(descriptor)
     for at in range(0, size, _CHUNK):
         chunk = home.disk.read_at(descriptor, min(_CHUNK, size - at), at)
@@ -183,10 +183,8 @@ def _place(home: Home, descriptor: int, first: int, before: int) -> tuple[int, i
             start = at + cursor.line_start(chunk, first - 1 - counted, here)
         if end < 0 and counted + here >= before - 1:
             end = at + cursor.line_start(chunk, before - 1 - counted, here)
-        if here:
-            last = at + chunk.rindex(b"\n") + 1
         counted += here
-    end = last if end < 0 else end
+    end = size if end < 0 else end
     return (end if start < 0 else start), end, counted
 
 
