@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import home_here
-from sot_tui.verbs._session import ask, misused, say, tell, who_am_i
+from sot_tui.verbs._session import ask, misused, say, say_json, tell, who_am_i
 
 USAGE = """\
 Examples:
   sot-tui context               which handle, project and files this process acts by
+  sot-tui context --json        the same for a program (docs/json.md)
 
-Usage: sot-tui context
+Usage: sot-tui context [--json]
 """
 
 
@@ -18,8 +19,9 @@ def main(argv: list[str]) -> int:
     """Print the identity; the exit code is 0, or 1 for a process that has none and may not have one."""
     if ask(argv, USAGE):
         return Exit.OK
-    if argv:
-        return misused(USAGE, f"comm-context.sh: unknown argument {argv[0]}")
+    unknown = [word for word in argv if word != "--json"]
+    if unknown:
+        return misused(USAGE, f"comm-context.sh: unknown argument {unknown[0]}")
     home = home_here()
     here = who_am_i(home)
     if here.refusal:
@@ -40,6 +42,9 @@ def main(argv: list[str]) -> int:
         "INBOX_DIR": home.inboxes,
         "READ_DIR": home.cursors,
     }
+    if argv:
+        say_json({key.lower(): value or None for key, value in lines.items()})
+        return Exit.OK
     only_when_set = {"ROW_ID", "NAME_HELD_BY"}
     say("".join(f"{key}={value}\n" for key, value in lines.items() if value or key not in only_when_set))
     return Exit.OK

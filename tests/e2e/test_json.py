@@ -385,6 +385,34 @@ def test_look_when_paths_and_variables_are_hostile_then_each_is_one_visible_line
     assert odd in (found["paths"][0]["path"] if verb == "info" else found["findings"][0]["fact"])
 
 
+# -- the other lists --------------------------------------------------------------------------------------------------
+
+
+def test_context_when_asked_for_json_then_what_the_words_say(joined: Box) -> None:
+    found = asked(joined, "context")
+    words = dict(line.split("=", 1) for line in joined.run("context")[1].decode().splitlines())
+    assert {key: value for key, value in found.items() if value} == {
+        key.lower(): value for key, value in words.items() if value
+    }
+    assert (found["name"], found["row_id"]) == ("alpha-box", None)
+
+
+def test_self_audit_when_asked_for_json_then_every_slot_and_the_code_of_the_words(joined: Box) -> None:
+    joined.comm.joinpath("self", "box__ws-beta-1.txt").write_text("beta-box\nrepo=beta\nroot=/b\n")
+    found = asked(joined, "self-audit")
+    assert found["counts"]["agree"] == 1
+    assert {"row": "ws-beta-1", "handle": "beta-box", "repo": "beta", "finding": "agree"} in found["slots"]
+    joined.comm.joinpath("self", "box__ws-beta-1.txt").write_text("beta-box\nrepo=gamma\nroot=/b\n")
+    assert asked(joined, "self-audit", code=1)["counts"]["DIFFERS"] == 1
+
+
+def test_hooks_when_asked_for_json_then_what_is_missing(joined: Box) -> None:
+    Path(os.environ["HOME"], ".claude").mkdir()
+    found = asked(joined, "hooks", "status", code=1)
+    assert [one["agent"] for one in found["agents"]] == ["claude"]
+    assert len(found["agents"][0]["missing"]) == found["agents"][0]["hooks"]
+
+
 # -- foreign text -----------------------------------------------------------------------------------------------------
 
 
