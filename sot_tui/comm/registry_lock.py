@@ -56,6 +56,8 @@ OVERTAKEN_S = SETTLE_S + 1.0
 NEVER = float("inf")
 """The deadline of a call that has none."""
 
+MARKER_PREFIX = ".registry.lock.reclaim."
+"""How the name of a reclaim marker begins in the comm home; the dead one's record follows (contract, Reclaim)."""
 RECORD_BYTES = 4096
 """What is read of a lock or marker; a record is a tenth of it, so what fills it is none."""
 SHOWN_CHARACTERS = 200
@@ -148,6 +150,29 @@ class LockLook(NamedTuple):
     """What a person can do: the last sentence of the FAILED line."""
     sentence: str = ""
     """The whole FAILED line, without a prefix."""
+
+
+class Marker(NamedTuple):
+    """One reclaim marker: a process said that it clears the lock of a dead one."""
+
+    path: str
+    of: Record
+    """Whose death it marks."""
+    state: LockIs
+    """What stands there."""
+    by: Record | None = None
+    """Who made it, where that is named."""
+    verdict: str = ""
+    """What this box can say about its maker, in words."""
+
+
+class Markers(NamedTuple):
+    """The reclaim markers of a comm home."""
+
+    chain: tuple[Marker, ...] = ()
+    """Those of the lock as it stands: its holder's, the one of that one's maker, and so on."""
+    others: int | None = 0
+    """How many more there are, kept for good (contract, Reclaim); None when the folder could not be listed."""
 
 
 class _At(NamedTuple):
@@ -304,6 +329,27 @@ def look(home: Home) -> LockLook:
         _recovery(home, blocked),
         _said(home, blocked, age),
     )
+
+
+def markers(home: Home, holder: Record | None) -> Markers:
+    """Look at the reclaim markers that stand between a taker and the lock of `holder`. Nothing is taken or written."""
+    waiter = _Waiter(home, NEVER)
+    passed, chain = [], []
+    while holder is not None and holder not in passed:
+        passed.append(holder)
+        path = _marker(home, holder)
+        at = _read(home, path)
+        if at.state is LockIs.FREE:
+            break
+        verdict = waiter.judged(at.record).words if at.record else _marker_of_nobody(at)
+        chain.append(Marker(path, holder, at.state, at.record, verdict))
+        holder = at.record
+    try:
+        marked = [name for name in home.disk.listdir(home.path) if name.startswith(MARKER_PREFIX)]
+    except OSError:
+        return Markers(tuple(chain), None)
+    known = {os.path.basename(marker.path) for marker in chain}
+    return Markers(tuple(chain), len([name for name in marked if name not in known]))
 
 
 class _Waiter:
@@ -553,6 +599,13 @@ def _recovery(home: Home, blocked: _Blocked) -> str:
     )
 
 
+def _marker_of_nobody(at: _At) -> str:
+    """Return what can be said about a marker without a readable record."""
+    if at.state is LockIs.UNREADABLE:
+        return f"cannot be proved: the marker could not be read ({at.text})"
+    return "cannot be proved anywhere: the marker names nobody, so no reclaim can pass it"
+
+
 def _stopped(at: _At, marker: str, holder: Record, dead: str) -> _Blocked:
     """Return why a marker without a readable record ends the walk."""
     if at.state is LockIs.FREE:
@@ -663,7 +716,7 @@ def _identity(home: Home, path: str) -> tuple[int, int, int] | None:
 
 
 def _marker(home: Home, record: Record) -> str:
-    return f"{home.lock}.reclaim.{record.id}"
+    return f"{home.path}/{MARKER_PREFIX}{record.id}"
 
 
 def _unlink_quietly(home: Home, path: str) -> None:

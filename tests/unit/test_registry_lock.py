@@ -26,6 +26,7 @@ from sot_tui.comm.registry_lock import (
     Wait,
     clear,
     look,
+    markers,
     release,
     take,
 )
@@ -1093,3 +1094,70 @@ def test_look_when_the_clock_stepped_back_then_the_age_is_not_negative(world: Wo
     found = look(world.process())
     assert found.age_s == 0.0
     assert "(0s old)" in found.sentence
+
+
+# -- a look at the markers ---------------------------------------------------------------------------------------------
+
+
+def test_markers_when_looked_at_then_the_locks_own_chain_is_told_and_the_others_are_counted(world: World) -> None:
+    holder, one = world.dead(), world.dead()
+    live = world.process()
+    world.hold(holder)
+    world.hold(one, world.marker(holder))
+    world.hold(world.record(live), world.marker(one))
+    world.hold(one, world.marker(world.dead()))
+    before = world.files()
+    seen = markers(world.process(), holder)
+    assert [(marker.path, marker.of, marker.by) for marker in seen.chain] == [
+        (world.marker(holder), holder, one),
+        (world.marker(one), one, world.record(live)),
+    ]
+    assert [marker.verdict for marker in seen.chain] == [
+        f"dead: same boot, pid {one.pid} is gone",
+        f"alive: pid {world.record(live).pid} runs on this machine",
+    ]
+    assert seen.others == 1
+    assert world.files() == before
+
+
+def test_markers_when_one_names_a_record_before_it_then_the_chain_ends(world: World) -> None:
+    one, two = world.dead(), world.dead()
+    world.hold(two, world.marker(one))
+    world.hold(one, world.marker(two))
+    assert [marker.by for marker in markers(world.process(), one).chain] == [two, one]
+
+
+@pytest.mark.parametrize(
+    ("data", "state", "verdict"),
+    [
+        pytest.param(
+            b"who\n", LockIs.UNPARSABLE, "cannot be proved anywhere: the marker names nobody, so no reclaim can ",
+            id="unparsable",
+        ),
+        pytest.param(None, LockIs.UNREADABLE, "cannot be proved: the marker could not be read (ELOOP ", id="a-link"),
+    ],
+)  # fmt: skip
+def test_marker_when_it_names_nobody_then_ends_the_chain_and_says_so(
+    world: World, data: bytes | None, state: LockIs, verdict: str
+) -> None:
+    holder = world.dead()
+    if data is None:
+        os.symlink("nowhere", world.marker(holder))
+    else:
+        world.hold(data, world.marker(holder))
+    (marker,) = markers(world.process(), holder).chain
+    assert (marker.state, marker.by) == (state, None)
+    assert marker.verdict.startswith(verdict)
+
+
+def test_markers_when_the_lock_is_free_then_only_their_number_is_told(world: World) -> None:
+    world.hold(ELSEWHERE, world.marker(world.dead()))
+    assert markers(world.process(), None) == ((), 1)
+
+
+def test_markers_when_the_folder_cannot_be_listed_then_their_number_is_not_known(world: World) -> None:
+    class Unlisted(MountedDisk):
+        def listdir(self, path: str) -> list[str]:
+            raise PermissionError(errno.EACCES, path)
+
+    assert markers(world.process(Unlisted()), None).others is None
