@@ -140,6 +140,10 @@ class Disk:
         """Make a folder, 0700."""
         os.mkdir(path, FOLDER_MODE)
 
+    def rmdir(self, path: str) -> None:
+        """Remove an empty folder."""
+        os.rmdir(path)
+
     def chmod(self, path: str, mode: int) -> None:
         """Set the mode of a file or folder."""
         os.chmod(path, mode)

@@ -61,9 +61,17 @@ class Kind(Enum):
     """A line that is no strict JSON object."""
 
 
+class Known(Enum):
+    """A fact about a message that may not be known; what is not known is never shown as a no."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "not known"
+
+
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """One whole line of an inbox. All of its text is foreign."""
+    """One whole line of an inbox: it is filed, or it would not be there. All of its text is foreign."""
 
     line: int
     """Its number in the inbox, from 1."""
@@ -72,15 +80,37 @@ class Letter:
     to: str
     repo: str
     text: str
+    """Its beginning, at most `HEAD_CHARS` of it; `ReadLetter` brings more."""
     at: str
     """The stamp its sender wrote."""
     read: bool
     """Whether the reader's cursor had passed it when it was looked at."""
+    inbox: str = ""
+    """The handle whose inbox it lies in."""
+    mark: str = ""
+    """`<crc>-<len>` of its line: the same number in a new or cut-back inbox is another message."""
+    chars: int = 0
+    """Characters of the whole text."""
+    opened: bool = False
+    """Whether the person has opened it: a mark of our own, which no session sees."""
+    rung: Known = Known.UNKNOWN
+    """Whether a wake was typed for it."""
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether `text` is all of it."""
+        return self.chars <= len(self.text)
+
+
+HEAD_CHARS = 4000
+"""Characters of a message that come with a page; most messages are shorter."""
+BODY_CHARS = 100_000
+"""Characters of a message that are brought to a screen at all; an editor gets it whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The newest lines of one inbox, oldest first."""
+    """Some lines of one inbox, oldest first."""
 
     handle: str
     letters: tuple[Letter, ...] = ()
@@ -103,6 +133,165 @@ class OpenMail(Command[Page]):
     handle: str
     newest: int = 500
     poll: bool = False
+    before: int = 0
+    """Peek at the lines before this one, instead of the newest of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The text of one message."""
+
+    text: str = ""
+    """At most `BODY_CHARS` of it."""
+    chars: int = 0
+    """Characters of the whole."""
+    fault: str = ""
+    """Why there is no text; empty when there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLetter(Command[Body]):
+    """Bring the text of a message of which only the beginning is known."""
+
+    letter: Letter
+
+
+@dataclass(frozen=True, slots=True)
+class MarkOpened(Command[Outcome]):
+    """The person has opened this message: our own mark, under the state root."""
+
+    letter: Letter
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """How far a search has come: the inboxes that are left, the first of them up to a byte."""
+
+    left: tuple[str, ...]
+    end: int | None = None
+    """Where the next look into the first inbox ends; None is its end."""
+    seen: int = 0
+    """Inboxes that were looked through."""
+    hits: int = 0
+    """Messages found in the first inbox so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a part of a search has found, newest first inside an inbox."""
+
+    letters: tuple[Letter, ...] = ()
+    next: Spot | None = None
+    """Where the search goes on; None when every inbox was looked through."""
+    faults: tuple[str, ...] = ()
+    """Inboxes that could not be read, or not to their start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search(Command[Found]):
+    """Look through a part of all inboxes; the same again with `Found.next` goes on. It moves nothing."""
+
+    words: tuple[str, ...] = ()
+    """Each of them stands somewhere in the message, its sender, receiver or project; case does not matter."""
+    sender: str = ""
+    """Only messages of this sender."""
+    owner: str = ""
+    """Only messages that lie in this handle's inbox, or that it sent."""
+    spot: Spot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast(Command["BroadcastDone"]):
+    """Send a copy to every other handle, as the operator."""
+
+    text: str
+    only: tuple[str, ...] = ()
+    """Those that an earlier try did not reach; empty means all."""
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastDone:
+    """What came of a broadcast."""
+
+    good: bool
+    sentence: str
+    """How many it reached, or why it was not tried."""
+    failed: tuple[str, ...] = ()
+    """The FAILED line of each handle that has no copy."""
+    left: tuple[str, ...] = ()
+    """Those handles, in the same order; sending again is for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDraft:
+    """A message that is not filed yet, as it is kept under the state root."""
+
+    slot: str
+    """What it is the draft of; there is one for each."""
+    to: str
+    text: str
+    about: str = ""
+    """What it answers, in one line; empty when it answers nothing."""
+    refused: str = ""
+    """The result of the last try; empty when none was made."""
+    to_all: bool = False
+    """It is a broadcast."""
+    left: tuple[str, ...] = ()
+    """The handles that a broadcast has not reached; empty before the first try."""
+    at: str = ""
+    """When it was last changed, as a stamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """Every draft that is kept, the oldest first."""
+
+    drafts: tuple[KeptDraft, ...] = ()
+    faults: tuple[str, ...] = ()
+    """What could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadDrafts(Command[Drafts]):
+    """Bring the drafts that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepDraft(Command[Outcome]):
+    """Keep a draft, in the place of the one of its slot."""
+
+    draft: KeptDraft
+
+
+@dataclass(frozen=True, slots=True)
+class DropDraft(Command[Outcome]):
+    """Remove the draft of a slot."""
+
+    slot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A private file that an editor is to be opened with."""
+
+    path: str = ""
+    fault: str = ""
+    """Why there is none; empty when there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayOut(Command[Sheet]):
+    """Write a text, or the whole of a message, to a private file."""
+
+    text: str = ""
+    letter: Letter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakeUp(Command[Body]):
+    """Read a sheet as the editor left it, and remove it."""
+
+    sheet: Sheet
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 STEPS = (
     "open", "read_all", "read_at", "size", "stat", "target_stat", "real_path", "is_on_local_mount", "listdir",
-    "revalidate", "close", "write", "flush", "flush_folder", "truncate", "link", "rename", "unlink", "mkdir", "chmod",
-    "lock",
+    "revalidate", "close", "write", "flush", "flush_folder", "truncate", "link", "rename", "unlink", "mkdir", "rmdir",
+    "chmod", "lock",
 )  # fmt: skip
 """Every method of the seam but `read`, which is made of these, save that of the mounts."""
 
-CHANGES = frozenset({"write", "flush", "flush_folder", "truncate", "link", "rename", "unlink", "mkdir", "chmod"})
+CHANGES = frozenset(
+    {"write", "flush", "flush_folder", "truncate", "link", "rename", "unlink", "mkdir", "rmdir", "chmod"}
+)
 """The steps that change something; so does an `open` that makes a file."""
 
 
