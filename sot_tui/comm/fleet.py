@@ -1,9 +1,10 @@
 """The fleet: one frozen value of everything the registry, the inboxes and the registry lock say, and what follows.
 
 `derive`, `needs_you` and `explain` are the only answers to "what state is it in, does it need me, and why": nav,
-header, jump key, detail and every `--json` call them. All of it is pure: the moment is an argument. Contract,
-registry.json: work state comes from an entry's facts, liveness from `last_seen` alone. Nothing here ever falls through
-to idle: an entry that says nothing is `no signal`, and a handle that is not live is `stale` whatever it last said.
+header, jump key, detail, title and every `--json` call them; `filtered` is the one answer to a person's filter. All of
+it is pure: the moment is an argument. Contract, registry.json: work state comes from an entry's facts, liveness from
+`last_seen` alone. Nothing here ever falls through to idle: an entry that says nothing is `no signal`, and a handle that
+is not live is `stale` whatever it last said.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.registry import LIVE_SECS, is_live as is_live_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 DOUBT_SECS = 300
@@ -35,6 +36,7 @@ OTHER_BOX = "done, its box clears it"
 """What a finished handle of another box says here (product, The nav)."""
 
 _TIMES = "%H:%M:%S"
+_FILTER_FIELDS = frozenset({"state", "host"})
 
 
 class State(Enum):
@@ -69,6 +71,10 @@ _RANK = {
     State.YOU: 7,
     State.STALE: 8,
 }
+
+
+_TITLED = (State.WORKING, State.DONE, State.STALE)
+"""What the title of a window counts beside the needs."""
 
 
 class Agent(NamedTuple):
@@ -206,6 +212,28 @@ class Fault(NamedTuple):
     since: float
 
 
+class Aside(NamedTuple):
+    """What a need was when the person set it aside; while all of it is still so, it needs nobody."""
+
+    state: str = ""
+    """The recorded work state; empty when the entry names none."""
+    status_at: str = ""
+    unread: int = 0
+    oldest: str = ""
+    """The stamp of the oldest unread message: as many new ones are not the same need."""
+
+
+class Stance(Enum):
+    """Whether the engine behind a fleet writes."""
+
+    HOST = "host"
+    """It runs the duties: it stamps the operator, polls, files, clears."""
+    VIEWER = "viewer"
+    """Another dashboard runs the duties; this one only looks, and takes them over when that one ends."""
+    READ_ONLY = "read-only"
+    """It only looks, and goes on doing so."""
+
+
 class Fleet(NamedTuple):
     """Everything the screens show, at one revision. Nobody changes one: `engine.fold` makes the next."""
 
@@ -224,6 +252,13 @@ class Fleet(NamedTuple):
     faults: tuple[Fault, ...] = ()
     live_secs: float = LIVE_SECS
     doubt_secs: float = DOUBT_SECS
+    aside: Mapping[str, Aside] = MappingProxyType({})
+    """What the person set aside, by handle; a mark counts only while the handle's facts are still the same."""
+    stance: Stance = Stance.HOST
+    stance_why: str = ""
+    """Why nothing is written from here, in one sentence; empty for the host."""
+    events: int = 0
+    """How many lines the event log has had."""
 
     def mail_of(self, handle: str) -> Mail:
         """Return what is known of a handle's mail."""
@@ -380,7 +415,23 @@ def _state_word(one: Agent) -> str:
 
 
 def need(fleet: Fleet, one: Agent, now: float) -> Need | None:
-    """Return what makes one agent need the person at `now`, or None."""
+    """Return what makes one agent need the person at `now`, or None; what the person set aside is no need."""
+    wanted = _unless_aside(fleet, one, now)
+    return None if wanted is None or is_set_aside(fleet, one) else wanted
+
+
+def aside_of(fleet: Fleet, one: Agent) -> Aside:
+    """Return what setting this agent's need aside now would go by."""
+    mail = fleet.mail_of(one.handle)
+    return Aside(one.state.value if one.state else "", one.status_at, mail.unread, mail.oldest)
+
+
+def is_set_aside(fleet: Fleet, one: Agent) -> bool:
+    """Tell whether the person set aside what this agent says now; any change of it ends that."""
+    return fleet.aside.get(one.handle) == aside_of(fleet, one)
+
+
+def _unless_aside(fleet: Fleet, one: Agent, now: float) -> Need | None:
     mail = fleet.mail_of(one.handle)
     if one.handle == fleet.operator:
         return Need(one.handle, Why.MAIL, seconds_of(mail.oldest)) if mail.unread else None
@@ -425,11 +476,68 @@ def counts(fleet: Fleet, now: float) -> Counts:
     return Counts(len(needs_you(fleet, now)), MappingProxyType(by_state), fleet.mail_of(fleet.operator).unread)
 
 
+def title(fleet: Fleet, now: float) -> str:
+    """Return the counts for the title of a window: what a person sees of it among others."""
+    name = f"sot {fleet.host}".rstrip()
+    if fleet.registry.reading is Reading.NOT_YET:
+        return name
+    if fleet.registry.reading is Reading.UNREADABLE:
+        return f"{name}: the registry cannot be read"
+    found = counts(fleet, now)
+    told = [f"{found.needs} need{'s' if found.needs == 1 else ''} you"] if found.needs else []
+    told += [f"{found.by_state[state]} {state.value}" for state in _TITLED if found.by_state[state]]
+    return f"{name}: {', '.join(told) or 'nobody needs you'}"
+
+
+class Term(NamedTuple):
+    """One word of a filter."""
+
+    field: str
+    """`state`, `host`, or empty for a text that may stand anywhere."""
+    text: str
+    negated: bool = False
+
+
+def terms(text: str) -> tuple[Term, ...]:
+    """Return the words of a filter: `state:blocked`, `host:box`, a plain text, and any of them behind a `!`."""
+    found = []
+    for word in text.casefold().split():
+        bare = word.removeprefix("!")
+        field, sign, value = bare.partition(":")
+        known = bool(sign) and field in _FILTER_FIELDS
+        # A word that is still being typed (`!`, `state:`) hides nobody.
+        if value if known else bare:
+            found.append(Term(field if known else "", value if known else bare, word != bare))
+    return tuple(found)
+
+
+def filtered(fleet: Fleet, handles: Iterable[str], text: str, now: float) -> tuple[str, ...]:
+    """Return those handles that every word of a filter lets through, in the order given."""
+    wanted = terms(text)
+    return tuple(
+        handle
+        for handle in handles
+        if (one := fleet.agents.get(handle)) is not None
+        and all(_fits(fleet, one, term, now) is not term.negated for term in wanted)
+    )
+
+
+def _fits(fleet: Fleet, one: Agent, term: Term, now: float) -> bool:
+    shown = derive(fleet, one, now)
+    if term.field == "host":
+        return one.host.casefold().startswith(term.text)
+    if term.field == "state":
+        return any(word.startswith(term.text) for word in (shown.state.value, shown.word))
+    return any(term.text in text.casefold() for text in (one.handle, shown.word, shown.summary, one.host, one.repo))
+
+
 def explain(fleet: Fleet, one: Agent, now: float) -> tuple[Reason, ...]:
     """Return why a line says what it says: which fact, from where, since when, and what else is known."""
     reasons = [Reason("why", _why(fleet, one, now))]
-    wanted = need(fleet, one, now)
-    if wanted is not None:
+    wanted = _unless_aside(fleet, one, now)
+    if wanted is not None and is_set_aside(fleet, one):
+        reasons.append(Reason("set aside", f"by you, until something changes: {wanted.why.value}"))
+    elif wanted is not None:
         reasons.append(Reason("needs you", wanted.why.value))
     reasons.append(Reason("live", _live(fleet, one, now)))
     reasons.append(Reason("mail", _mail(fleet.mail_of(one.handle))))

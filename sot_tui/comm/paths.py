@@ -3,7 +3,7 @@
 Daemon wire 1.6: the config folder is `$XDG_CONFIG_HOME/sot`, else `~/.config/sot`; the state root is
 `$XDG_STATE_HOME/sot`, else `~/.local/state/sot`. What is ours alone lies in `tui/` below the state root; nothing of
 ours enters the comm home but what the contract lists. A variable that is no absolute path counts as unset (XDG Base
-Directory Specification). Nothing here makes a folder.
+Directory Specification). Only `make_state_root` and `make_own_state` make a folder.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from sot_tui.comm.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from sot_tui.comm.disk import Disk
 
 
 def config_folder(environ: Mapping[str, str]) -> str:
@@ -39,6 +41,41 @@ def state_root(environ: Mapping[str, str]) -> str:
 def own_state(environ: Mapping[str, str]) -> str:
     """Return the folder of what the dashboard keeps for the person: drafts, marks, what was not sent."""
     return f"{state_root(environ)}/tui"
+
+
+def events_log(environ: Mapping[str, str]) -> str:
+    """Return the path of the log of what the engine did and decided."""
+    return f"{own_state(environ)}/events.log"
+
+
+def set_aside_file(environ: Mapping[str, str]) -> str:
+    """Return the path of what the person set aside."""
+    return f"{own_state(environ)}/aside.json"
+
+
+def daemon_lock(environ: Mapping[str, str]) -> str:
+    """Return the path of the lock that says that an engine runs on this box (daemon wire 1.2)."""
+    return f"{state_root(environ)}/daemon.lock"
+
+
+def make_state_root(disk: Disk, environ: Mapping[str, str]) -> None:
+    """Make the state root, 0700, with what is missing above it; raises the OSError of the step that failed."""
+    _make(disk, state_root(environ))
+
+
+def make_own_state(disk: Disk, environ: Mapping[str, str]) -> None:
+    """Make the folder of what the dashboard keeps, 0700, as `make_state_root` does."""
+    _make(disk, own_state(environ))
+
+
+def _make(disk: Disk, path: str) -> None:
+    try:
+        disk.mkdir(path)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        _make(disk, os.path.dirname(path))
+        _make(disk, path)
 
 
 def home_folder(environ: Mapping[str, str]) -> str:

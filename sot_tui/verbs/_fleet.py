@@ -73,6 +73,7 @@ def agent_object(fleet: Fleet, one: Agent, now: float) -> dict[str, Any]:
         "since": _moment(shown.since),
         "age_s": _age(shown.since, now),
         "needs_you": wanted.why.name.lower() if wanted else None,
+        "set_aside": rules.is_set_aside(fleet, one),
         "live": rules.is_live(fleet, one, now),
         "last_seen": one.last_seen or None,
         "done": one.done,

@@ -16,16 +16,22 @@ from sot_tui.comm.fleet import (
     Mail,
     MailCount,
     Need,
+    Reading,
+    RegistryState,
     State,
     Why,
     agent,
+    aside_of,
     counts,
     derive,
     explain,
+    filtered,
     is_live,
+    is_set_aside,
     need,
     needs_you,
     order,
+    title,
 )
 
 NOW = 1_780_000_000.0
@@ -240,3 +246,104 @@ def test_mail_that_could_not_be_counted_when_explained_then_is_not_zero() -> Non
         mail=MappingProxyType({"a": Mail(MailCount.FAULT, words="Permission denied")})
     )
     assert dict(explain(fleet, fleet.agents["a"], NOW))["mail"] == "could not be counted: Permission denied"
+
+
+def aside(fleet: Fleet, *handles: str) -> Fleet:
+    return fleet._replace(aside=MappingProxyType({name: aside_of(fleet, fleet.agents[name]) for name in handles}))
+
+
+def test_need_when_set_aside_then_is_none_anywhere_and_the_detail_says_so() -> None:
+    fleet = aside(fleet_of({"a": BLOCKED, "b": WORKING, "z": DONE}, {"me": 0}), "a")
+    assert [wanted.handle for wanted in needs_you(fleet, NOW)] == ["z"]
+    assert counts(fleet, NOW).needs == 1
+    assert order(fleet, NOW) == ("z", "a", "b")
+    told = dict(explain(fleet, fleet.agents["a"], NOW))
+    assert told["set aside"] == "by you, until something changes: it waits on a person"
+    assert "needs you" not in told
+    assert is_set_aside(fleet, fleet.agents["a"])
+
+
+@pytest.mark.parametrize(
+    ("said", "unread", "again"),
+    [
+        pytest.param(BLOCKED, 1, False, id="unchanged"),
+        pytest.param(BLOCKED | {"last_seen": stamp(NOW)}, 1, False, id="a-heartbeat-is-no-change"),
+        pytest.param(BLOCKED | {"status_at": stamp(NOW)}, 1, True, id="another-dialog"),
+        pytest.param(DONE, 1, True, id="another-state"),
+        pytest.param(BLOCKED, 2, True, id="more-mail"),
+        pytest.param(BLOCKED, 0, True, id="its-mail-was-read"),
+    ],
+)
+def test_need_that_was_set_aside_when_something_changes_then_needs_the_person_again(
+    said: dict[str, object], unread: int, again: bool
+) -> None:
+    before = aside(fleet_of({"a": BLOCKED}, {"a": 1}), "a")
+    after = fleet_of({"a": said}, {"a": unread})._replace(aside=before.aside)
+    assert (need(after, after.agents["a"], NOW) is not None) is again
+
+
+def test_mail_that_was_set_aside_when_as_much_new_mail_came_then_needs_the_person_again() -> None:
+    before = aside(fleet_of({"me": entry(at=None)}, {"me": 2}), "me")
+    assert needs_you(before, NOW) == ()
+    newer = MappingProxyType({"me": Mail(MailCount.COUNTED, 2, stamp(NOW - 1))})
+    assert len(needs_you(before._replace(mail=newer), NOW)) == 1
+
+
+ALL: dict[str, object] = {
+    "MyRepo-box": BLOCKED | {"repo": "MyRepo"},
+    "Docs-box": DONE,
+    "Work-box": WORKING | {"status_at": stamp(NOW - 900)},
+    "Far-laptop": IDLE | {"host": "laptop"},
+    "Mute-box": entry(at=None, host="boxer"),
+    "me": entry(at=None),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        pytest.param("", ["MyRepo-box", "Docs-box", "Work-box", "Far-laptop", "Mute-box", "me"], id="empty"),
+        pytest.param("  ", ["MyRepo-box", "Docs-box", "Work-box", "Far-laptop", "Mute-box", "me"], id="blank"),
+        pytest.param("state:blocked", ["MyRepo-box"], id="state"),
+        pytest.param("state:BLO", ["MyRepo-box"], id="state-begun-in-any-case"),
+        pytest.param("state:working", ["Work-box"], id="a-doubted-state-too"),
+        pytest.param("state:working?", ["Work-box"], id="the-word-as-shown"),
+        pytest.param("state:no", ["Mute-box"], id="no-signal"),
+        pytest.param("state:you", ["me"], id="the-person"),
+        pytest.param("host:lap", ["Far-laptop"], id="host"),
+        pytest.param("!host:box", ["Far-laptop"], id="not-host"),
+        pytest.param("docs", ["Docs-box"], id="text-in-the-handle"),
+        pytest.param("bash?", ["MyRepo-box"], id="text-in-the-summary"),
+        pytest.param("BUILT", ["Docs-box"], id="text-in-any-case"),
+        pytest.param("-box !state:done !state:no", ["MyRepo-box", "Work-box"], id="several-words"),
+        pytest.param("!-box", ["Far-laptop", "me"], id="not-text"),
+        pytest.param("!", ["MyRepo-box", "Docs-box", "Work-box", "Far-laptop", "Mute-box", "me"], id="a-word-begun"),
+        pytest.param("state:", ["MyRepo-box", "Docs-box", "Work-box", "Far-laptop", "Mute-box", "me"], id="begun"),
+        pytest.param("!state:", ["MyRepo-box", "Docs-box", "Work-box", "Far-laptop", "Mute-box", "me"], id="both"),
+        pytest.param("repo:x", [], id="an-unknown-field-is-text"),
+        pytest.param("state:nothing", [], id="nobody"),
+    ],
+)  # fmt: skip
+def test_filter_when_given_then_every_word_must_fit(text: str, names: list[str]) -> None:
+    fleet = fleet_of(ALL)
+    assert filtered(fleet, tuple(ALL), text, NOW) == tuple(names)
+
+
+def test_filter_when_a_handle_is_gone_then_it_is_left_out() -> None:
+    assert filtered(fleet_of({"a": IDLE}), ("b", "a"), "", NOW) == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("fleet", "words"),
+    [
+        pytest.param(fleet_of(ALL), "sot box: 2 need you, 1 working, 1 done", id="counts"),
+        pytest.param(fleet_of({"a": BLOCKED}), "sot box: 1 needs you", id="one"),
+        pytest.param(fleet_of({"a": IDLE}), "sot box: nobody needs you", id="nobody"),
+        pytest.param(fleet_of({}, host=""), "sot: nobody needs you", id="no-host"),
+    ],
+)
+def test_title_when_made_then_holds_the_headers_counts(fleet: Fleet, words: str) -> None:
+    read = fleet._replace(registry=RegistryState(Reading.PRESENT, NOW))
+    assert title(read, NOW) == words
+    assert title(read._replace(registry=RegistryState(Reading.UNREADABLE)), NOW).endswith("the registry cannot be read")
+    assert title(read._replace(registry=RegistryState()), NOW) in {"sot box", "sot"}
