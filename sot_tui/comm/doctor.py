@@ -237,7 +237,7 @@ def of_filing(home: Home, own: str, record: LockRecord | str | None, *, hub: boo
         fact = "this box is no hub of the comm folder and shares no lock manager with it, so only a daemon files here"
         return Finding(Level.WARN, what, fact, f"cat {word(home.lock_manager)}")
     if record is not None and record.manager != own:
-        if record.writer and record.writer == home.procs.machine_id():
+        if record.writer == home.procs.machine_id():
             fact = f"the inbox lock record names {record.manager}, from before a remount; the dashboard renews it"
             return Finding(Level.WARN, what, fact, DASHBOARD)
         fact = mounts.another_manager(home, record, own)

@@ -118,6 +118,9 @@ def test_list_when_the_settings_change_the_doubt_and_the_operator_then_both_coun
     found = asked(joined, "list")
     by_handle = {one["handle"]: one for one in found["agents"]}
     assert (found["operator"], by_handle["anna"]["state"], by_handle["busy-box"]["word"]) == ("anna", "you", "working")
+    assert "may have stopped" not in asked(joined, "explain", "@busy-box")["reasons"][0]["text"]
+    folder.joinpath("tui.toml").write_text("doubt_secs = 60\n")
+    assert "may have stopped" in asked(joined, "explain", "@busy-box")["reasons"][0]["text"]
 
 
 def test_list_when_a_dead_process_holds_the_lock_then_the_lock_needs_you(joined: Box) -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import stat
 import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
 
 from sot_tui.comm import doctor
 from sot_tui.comm.doctor import Entry, Finding, Hooks, Level, Seen, Terminal
-from sot_tui.comm.home import Home
+from sot_tui.comm.home import Home, ensure_home, open_entries
 from sot_tui.comm.mounts import LockRecord, Mount
 from sot_tui.comm.proof import Record
 from sot_tui.comm.registry import Registry, Unread
 from sot_tui.comm.registry_lock import LockIs, LockLook
 from tests.seams import Machine
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OK, WARN, FAULT = Level.OK, Level.WARN, Level.FAULT
 NOW = 1_780_000_000.0
@@ -37,7 +41,20 @@ def folder(mode: int, owner: int = 7) -> Entry:
 
 @pytest.mark.parametrize(
     "text",
-    ["/plain", "/with blank", "/it's", "/né 项目", "/esc\x1b[2J", "/new\nline", "/bidi\u202e", "/byte\udcff", "-x", ""],
+    [
+        "/plain",
+        "/with blank",
+        "/it's",
+        "/né 项目",
+        "/esc\x1b[2J",
+        "/new\nline",
+        "/bidi\u202e",
+        "/byte\udcff",
+        "/odd\u00a0blank",
+        "/nothing\u200b",
+        "-x",
+        "",
+    ],
 )
 def test_word_when_a_shell_reads_it_then_it_is_the_text_and_a_terminal_gets_nothing(text: str) -> None:
     quoted = doctor.word(text)
@@ -72,6 +89,24 @@ def test_modes_when_entries_are_open_then_the_folders_they_are_in_are_closed() -
     found = doctor.of_modes(HOME, ["inbox", "inbox/a.jsonl", "registry.json"])
     assert of(found) == (WARN, "chmod -R go-rwx /c/inbox /c/registry.json")
     assert found.fact == "inbox and 2 more are open to others, behind the closed comm home"
+
+
+def test_modes_when_looked_at_then_what_the_contract_wants_closed_counts_and_nothing_else(comm_home: Path) -> None:
+    home = Home(str(comm_home))
+    ensure_home(home)
+    assert open_entries(home) == []
+    for name, mode in (("inbox/group.jsonl", 0o640), ("inbox/world.jsonl", 0o604), ("inbox/own.jsonl", 0o600)):
+        (comm_home / name).touch()
+        (comm_home / name).chmod(mode)
+    for name in ("bin", "mine"):
+        (comm_home / name).mkdir()
+        (comm_home / name).chmod(0o755)
+    (comm_home / "VERSION").touch(0o644)
+    (comm_home / "self" / "link.txt").symlink_to("/")
+    (comm_home / "read").chmod(0o710)
+    (comm_home / ".registry.lock.tmp.x").touch(0o644)
+    (comm_home / ".registry.lock.tmp.x").chmod(0o644)
+    assert open_entries(home) == [".registry.lock.tmp.x", "inbox/group.jsonl", "inbox/world.jsonl", "read"]
 
 
 @pytest.mark.parametrize(
