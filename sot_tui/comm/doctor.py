@@ -316,6 +316,13 @@ def of_state_root(path: str, mount: Mount | None, found: Entry) -> Finding:
     return Finding(Level.OK, what, path if found.mode is not None else f"{path} (made when it is needed)")
 
 
+def of_set_aside(path: str, fault: str) -> tuple[Finding, ...]:
+    """Judge what the person set aside; a file that cannot be read hides no need, and only that is worth a line."""
+    if not fault:
+        return ()
+    return (Finding(Level.WARN, "set aside", fault, f"mv {word(path)} {word(path + '.aside')}"),)
+
+
 # -- the agents -------------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,18 @@ import os
 import stat
 import sys
 
-from sot_tui.comm import config, doctor, hook_entries, hook_settings, look, mounts, paths, registry, registry_lock
+from sot_tui.comm import (
+    config,
+    doctor,
+    hook_entries,
+    hook_settings,
+    look,
+    mounts,
+    paths,
+    registry,
+    registry_lock,
+    set_aside,
+)
 from sot_tui.comm.clock import seconds_of
 from sot_tui.comm.disk import FOLDER_MODE
 from sot_tui.comm.doctor import Finding, Hooks, Level, Seen, Terminal
@@ -101,6 +112,8 @@ def _findings(home: Home) -> list[Finding]:
     findings += _settings(home, settings)
     root = paths.state_root(os.environ)
     findings.append(doctor.of_state_root(root, mounts.mount_under(home, root), _setup.entry_at(home, root)))
+    kept = paths.set_aside_file(os.environ)
+    findings += doctor.of_set_aside(kept, set_aside.read(home, os.environ).fault)
     findings += [doctor.of_hooks(_hooks(home, agent)) for agent in hook_entries.ENTRIES]
     findings += doctor.of_terminal(_terminal(), ascii_signs=settings.switch("ascii"))
     return findings

@@ -98,7 +98,10 @@ def _paths(home: Home, settings: Config) -> list[dict[str, Any]]:
         "settings": settings.path,
         "topology": paths.topology_file(os.environ),
         "state root": paths.state_root(os.environ),
+        "daemon lock": paths.daemon_lock(os.environ),
         "own state": paths.own_state(os.environ),
+        "events": paths.events_log(os.environ),
+        "set aside": paths.set_aside_file(os.environ),
     }
     found = []
     for name, path in named.items():

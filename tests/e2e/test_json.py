@@ -322,6 +322,16 @@ def test_doctor_when_variables_and_settings_make_no_sense_then_each_is_named(joi
     ]
 
 
+def test_doctor_when_what_was_set_aside_cannot_be_read_then_says_so_and_no_need_is_hidden(joined: Box) -> None:
+    put(joined, red_box={"state": "blocked", "question": "q?"})
+    own = Path(os.environ["XDG_STATE_HOME"], "sot", "tui")
+    own.mkdir(parents=True)
+    own.joinpath("aside.json").write_text("{")
+    assert asked(joined, "list")["counts"]["needs_you"] == 1
+    heal(joined, "set aside")
+    assert levels(joined) == {}
+
+
 def test_doctor_when_an_agent_runs_no_hooks_then_the_install_it_names_mends_that(joined: Box) -> None:
     folder = Path(os.environ["HOME"], ".claude")
     folder.mkdir()
