@@ -126,6 +126,8 @@ class Mail(NamedTuple):
     """The stamp of the oldest unread line, as its sender wrote it; empty when none or unknown."""
     words: str = ""
     """Why it could not be counted; empty otherwise."""
+    total: int = 0
+    """Whole lines in the inbox, whomever they are to; the last good number when not COUNTED."""
 
 
 class Reading(Enum):

@@ -65,7 +65,7 @@ def mail(home: Home, handle: str) -> Mail:
     """Count the unread mail of a handle; what could not be counted says so, and is never 0."""
     found = inbox.unread(home, handle, wait_s=COUNT_WAIT_SECS)
     if isinstance(found, inbox.Count):
-        return Mail(MailCount.COUNTED, found.unread, found.oldest)
+        return Mail(MailCount.COUNTED, found.unread, found.oldest, total=found.total)
     if isinstance(found, inbox.Busy):
         return Mail(MailCount.BUSY, words=found.sentence)
     return Mail(MailCount.FAULT, words=found.why)

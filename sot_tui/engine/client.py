@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sot_tui.comm.fleet import Fleet
+    from sot_tui.comm.proc_locks import InboxLocks
+    from sot_tui.comm.registry_lock import Markers
 
 T = TypeVar("T")
 
@@ -183,8 +185,8 @@ class Found:
     letters: tuple[Letter, ...] = ()
     next: Spot | None = None
     """Where the search goes on; None when every inbox was looked through."""
-    faults: tuple[str, ...] = ()
-    """Inboxes that could not be read, or not to their start."""
+    notes: tuple[str, ...] = ()
+    """Inboxes that could not be read, or that hold more than is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +306,76 @@ class Listed(Command[Outcome]):
 @dataclass(frozen=True, slots=True)
 class LookAtLock(Command[LockState]):
     """Look at the registry lock now; takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Locks:
+    """Every lock of the comm home, as one look found it."""
+
+    registry: LockState
+    markers: Markers
+    inboxes: InboxLocks
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtLocks(Command[Locks]):
+    """Look at the registry lock, its reclaim markers and the inbox locks now; takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside(Command[Outcome]):
+    """Set the need of a handle aside until something about it changes, or take that back."""
+
+    handle: str
+    aside: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Leave(Command[Outcome]):
+    """Remove the registry entry of a stale handle; the sentence is the leave verb's own."""
+
+    handle: str
+
+
+class What(Enum):
+    """What a line of the event log is about; the value is the word in the line."""
+
+    ENGINE = "engine"
+    """The engine itself: it began, it took the duties over, it only looks."""
+    OPERATOR = "operator"
+    """The person's own handle: joined, a stamp that failed."""
+    REGISTRY = "registry"
+    """The registry could not be read, or can again; an entry was removed."""
+    LOCK = "lock"
+    """A lock was seen wedged, came free, was reclaimed."""
+    MAIL = "mail"
+    """Mail that was filed from here, or was not."""
+    DONE = "done"
+    """A `done` was cleared, or was not."""
+    ASIDE = "aside"
+    """A need was set aside, or taken back."""
+    DUTY = "duty"
+    """A duty failed, is tried again, works again; the watch began anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One line of the event log: something the engine did or decided. Its text may quote foreign text."""
+
+    number: int
+    """Its place in the log of this engine, from 1."""
+    at: float
+    what: What
+    text: str
+    good: bool = True
+    """False when something failed or was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEvents(Command[tuple[Happening, ...]]):
+    """Bring the lines of the event log behind one of them, as far as they are still in memory; 0 brings all."""
+
+    after: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,20 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from sot_tui.comm.fleet import Agent, Fault, Fleet, LockState, Mail, MailCount, Reading, RegistryState, looked
+from sot_tui.comm.fleet import (
+    Agent,
+    Aside,
+    Fault,
+    Fleet,
+    LockState,
+    Mail,
+    MailCount,
+    Reading,
+    RegistryState,
+    Stance,
+    looked,
+)
+from sot_tui.engine.client import What
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +86,50 @@ class Mended:
     duty: str
 
 
-Event: TypeAlias = RegistryRead | RegistryUnread | MailCounted | LockLooked | OperatorStands | Faulted | Mended
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """The engine did or decided something; it changes nothing but the event log."""
+
+    what: What
+    text: str
+    good: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """The event log has so many lines now."""
+
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class StanceIs:
+    """Whether this engine writes is known, or is another than before."""
+
+    stance: Stance
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AsideIs:
+    """What the person set aside is known, or is another than before."""
+
+    by_handle: Mapping[str, Aside]
+
+
+Event: TypeAlias = (
+    RegistryRead
+    | RegistryUnread
+    | MailCounted
+    | LockLooked
+    | OperatorStands
+    | Faulted
+    | Mended
+    | Happened
+    | Logged
+    | StanceIs
+    | AsideIs
+)
 
 
 def fold(fleet: Fleet, event: Event) -> Fleet:
@@ -94,6 +150,14 @@ def fold(fleet: Fleet, event: Event) -> Fleet:
             after = _faulted(fleet, duty, sentence, at)
         case Mended(duty):
             after = fleet._replace(faults=tuple(fault for fault in fleet.faults if fault.duty != duty))
+        case Happened():
+            after = fleet
+        case Logged(lines):
+            after = fleet._replace(events=lines)
+        case StanceIs(stance, why):
+            after = fleet._replace(stance=stance, stance_why=why)
+        case AsideIs(by_handle):
+            after = fleet._replace(aside=MappingProxyType(dict(by_handle)))
         case _:
             assert_never(event)
     return after._replace(revision=fleet.revision + 1) if _differs(fleet, after) else after
@@ -115,7 +179,8 @@ def _counted(fleet: Fleet, counted: Mapping[str, Mail]) -> Fleet:
             continue
         was = fleet.mail_of(handle)
         # What could not be counted is not 0: the last good number stays, and says that it is not of now.
-        mail[handle] = now if now.trust is MailCount.COUNTED else now._replace(unread=was.unread, oldest=was.oldest)
+        good = now.trust is MailCount.COUNTED
+        mail[handle] = now if good else now._replace(unread=was.unread, oldest=was.oldest, total=was.total)
     return fleet._replace(mail=MappingProxyType(mail))
 
 
@@ -139,4 +204,6 @@ def _seen(fleet: Fleet) -> tuple[object, ...]:
         fleet.faults,
         fleet.agents,
         fleet.mail,
+        fleet.aside,
+        (fleet.stance, fleet.stance_why, fleet.events),
     )

@@ -8,23 +8,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import frames, identity, inbox, look, names, peeks, registry, routes
+from sot_tui.comm import cursor, identity, inbox, look, names, peeks, registry, routes
 from sot_tui.comm.fleet import Mail, MailCount
 from sot_tui.engine import operator
-from sot_tui.engine.client import Kind, Letter, OpenMail, Outcome, Page
+from sot_tui.engine.client import BODY_CHARS, Body, BroadcastDone, OpenMail, Outcome, Page, Sheet
+from sot_tui.engine.letters import for_an_editor, letter_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sot_tui.comm.home import Home
+    from sot_tui.comm.identity import Context
+    from sot_tui.engine.client import Broadcast, Letter
+    from sot_tui.engine.desk_store import DeskStore
+
+ALL = "--broadcast"
+"""The target of a broadcast, as a FAILED line names it."""
 
 
 class Mailroom:
     """The inboxes of one comm home."""
 
-    def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
+    def __init__(self, home: Home, environ: Mapping[str, str], store: DeskStore) -> None:
         self._home = home
         self._environ = environ
+        self._store = store
         self.person: operator.Operator | None = None
         """The operator, once joined."""
         self._stamps: dict[str, tuple[object, ...]] = {}
@@ -50,16 +58,37 @@ class Mailroom:
         """Send as the operator; the sentence is the one result line."""
         if not names.is_file_safe(to):
             return Outcome(good=False, sentence=f"FAILED -> @{to}: {names.not_a_handle(to)}")
+        here = self._sender(f"@{to}")
+        if isinstance(here, str):
+            return Outcome(good=False, sentence=here)
+        outcome = routes.send(self._home, here.name, here.project.repo, to, text)
+        return Outcome(good=isinstance(outcome, routes.Filed), sentence=outcome.sentence)
+
+    def broadcast(self, command: Broadcast) -> BroadcastDone:
+        """Send a copy to every other handle as the operator, or to those that an earlier try did not reach."""
+        here = self._sender(ALL)
+        if isinstance(here, str) or isinstance(here.book, registry.Unread):
+            return BroadcastDone(good=False, sentence=str(here), left=command.only)
+        wanted = command.only or tuple(sorted(handle for handle in here.book.agents if handle != here.name))
+        failed: dict[str, str] = {}
+        for handle in wanted:
+            if not names.is_file_safe(handle):
+                failed[handle] = f"FAILED -> @{handle}: {names.not_a_handle(handle)}"
+                continue
+            outcome = routes.send(self._home, here.name, here.project.repo, handle, command.text, broadcast=True)
+            if isinstance(outcome, routes.Failed):
+                failed[handle] = outcome.sentence
+        reached = len(wanted) - len(failed)
+        count = f"{reached} of {len(wanted)}" if failed else f"{reached}"
+        return BroadcastDone(not failed, f"Broadcast to {count} agent(s).", tuple(failed.values()), tuple(failed))
+
+    def _sender(self, target: str) -> Context | str:
+        """Return who a message is sent as, verified afresh, or the FAILED line that says why nobody."""
         if self.person is None:
-            return Outcome(good=False, sentence=f"FAILED -> @{to}: you are not joined; nothing was sent")
+            return f"FAILED -> {target}: you are not joined; nothing was sent"
         here = operator.verified(self._home, self._environ, self.person)
         fault = identity.sender_fault(here)
-        if fault:
-            return Outcome(good=False, sentence=f"FAILED -> @{to}: {fault}")
-        outcome = routes.send(self._home, here.name, here.project.repo, to, text)
-        if isinstance(outcome, routes.Failed):
-            return Outcome(good=False, sentence=outcome.sentence)
-        return Outcome(good=True, sentence=outcome.sentence)
+        return f"FAILED -> {target}: {fault}" if fault else here
 
     def opened(self, command: OpenMail) -> Page:
         """Return what an inbox holds: by a poll, or by a peek that moves no cursor."""
@@ -68,11 +97,13 @@ class Mailroom:
     def _peeked(self, command: OpenMail) -> Page:
         if not names.is_file_safe(command.handle):
             return Page(command.handle, fault=names.not_a_handle(command.handle))
-        found = peeks.peek(self._home, command.handle, command.newest)
+        found = peeks.peek(self._home, command.handle, command.newest, command.before)
         if isinstance(found, inbox.Failed):
             return Page(command.handle, fault=f"the inbox of @{command.handle} could not be read: {found.why}")
-        letters = tuple(_letter(command.handle, line.number, line.line, read=line.read) for line in found.lines)
-        return Page(command.handle, letters, found.total)
+        return Page(command.handle, self._letters(command.handle, found), found.total)
+
+    def _letters(self, handle: str, found: peeks.Peek) -> tuple[Letter, ...]:
+        return tuple(letter_of(self._store, handle, line.number, line.line, read=line.read) for line in found.lines)
 
     def _polled(self, command: OpenMail) -> Page:
         """Read the operator's own inbox: what was shown before, and the whole batch that is new."""
@@ -85,16 +116,19 @@ class Mailroom:
             return Page(handle, busy=True, notes=(batch.sentence,))
         if isinstance(batch, inbox.Failed):
             return Page(handle, fault=f"your inbox could not be read: {batch.why}")
-        before = peeks.peek(self._home, handle, command.newest + len(batch.lines))
-        old = [] if isinstance(before, inbox.Failed) else [line for line in before.lines if line.number <= batch.start]
-        letters = [_letter(handle, line.number, line.line, read=True) for line in old]
-        letters += [_letter(handle, batch.start + at, line, read=False) for at, line in enumerate(batch.lines, 1)]
+        newest = batch.lines[max(0, len(batch.lines) - command.newest) :]
+        first = batch.start + len(batch.lines) - len(newest) + 1
+        fresh = [letter_of(self._store, handle, at, line, read=False) for at, line in enumerate(newest, first)]
+        old: tuple[Letter, ...] = ()
+        if batch.start and len(newest) < command.newest:
+            before = peeks.peek(self._home, handle, command.newest - len(newest), batch.start + 1)
+            old = () if isinstance(before, inbox.Failed) else self._letters(handle, before)
         number = 0
         if batch.lines:
             number = max(self._batches, default=0) + 1
             self._batches = {number: (handle, batch)}
         notes = tuple(note for note in (batch.warning, batch.note) if note)
-        return Page(handle, tuple(letters), batch.total, number, notes)
+        return Page(handle, (*old, *fresh), batch.total, number, notes)
 
     def _may_not_poll(self, handle: str) -> str:
         if self.person is None:
@@ -114,14 +148,23 @@ class Mailroom:
             Outcome(good=False, sentence=moved.sentence) if isinstance(moved, inbox.CursorStays) else Outcome(good=True)
         )
 
+    def body(self, letter: Letter) -> Body:
+        """Return the text of a message, as much of it as a screen shows."""
+        text = self._text(letter)
+        return Body(text[:BODY_CHARS], len(text)) if isinstance(text, str) else text
 
-def _letter(handle: str, number: int, line: bytes, *, read: bool) -> Letter:
-    frame = frames.parse_line(line)
-    if frame is None:
-        return Letter(number, Kind.UNPARSED, "", "", "", line.decode("utf-8", "replace"), "", read)
-    kind = Kind.OTHER
-    if frame.to == "":
-        kind = Kind.BROADCAST
-    elif frame.to == handle and frame.sender != handle:
-        kind = Kind.DIRECTED
-    return Letter(number, kind, frame.sender, frame.to or "", frame.repo, frame.msg, frame.ts, read)
+    def sheet(self, letter: Letter) -> Sheet:
+        """Lay the whole of a message out for an editor."""
+        text = self._text(letter)
+        if isinstance(text, Body):
+            return Sheet(fault=text.fault)
+        return self._store.lay_out(for_an_editor(letter, text).encode("utf-8", "replace"))
+
+    def _text(self, letter: Letter) -> str | Body:
+        """Return the whole text of a message, or why there is none."""
+        found = peeks.peek(self._home, letter.inbox, 1, letter.line + 1)
+        if isinstance(found, inbox.Failed):
+            return Body(fault=f"the inbox of @{letter.inbox} could not be read: {found.why}")
+        if not found.lines or cursor.line_hash(found.lines[0].line) != letter.mark:
+            return Body(fault=f"it is no longer there: the inbox of @{letter.inbox} was cut back, or is another one")
+        return text_of(found.lines[0].line)

@@ -11,22 +11,32 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from sot_tui.comm import config, fleet as rules, mounts, names, registry
+from sot_tui.comm import config, fleet as rules, mounts, names, paths, registry
 from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.comm.fleet import Fleet, LockPhase, Reading
 from sot_tui.comm.home import ensure_home
-from sot_tui.engine import operator
+from sot_tui.engine import operator, search
 from sot_tui.engine.client import (
+    Broadcast,
     ClearDone,
     Command,
+    DropDraft,
+    KeepDraft,
+    LayOut,
     Listed,
+    LoadDrafts,
     LookAtLock,
+    MarkOpened,
     OpenMail,
     Outcome,
+    ReadLetter,
     Recover,
     RestWrites,
+    Search,
     Send,
+    TakeUp,
 )
+from sot_tui.engine.desk_store import DeskStore
 from sot_tui.engine.duties import Duties
 from sot_tui.engine.executors import Executor
 from sot_tui.engine.fold import Event, Faulted, MailCounted, OperatorStands, fold
@@ -50,6 +60,7 @@ STAMP_SECS = 60.0
 """Seconds between two stamps of the operator's `last_seen` (contract, Liveness: every minute)."""
 LEAVE_SECS = 3.0
 """Seconds that the end of the engine waits for a write under way."""
+_EXECUTORS = ("registry", "look", "count", "inbox", "send", "search", "desk", "watch")
 
 
 class Engine:
@@ -62,7 +73,7 @@ class Engine:
         self._tick_s, self._stamp_s = tick_s, stamp_s
         self._environ = environ
         self._listeners: list[Callable[[], None]] = []
-        self._executors = {name: Executor(name) for name in ("registry", "look", "count", "inbox", "send", "watch")}
+        self._executors = {name: Executor(name) for name in _EXECUTORS}
         self._group = asyncio.TaskGroup()
         self._duties = Duties(self._group, home.clock, self._tell)
         self._hint, self._mail_hint = asyncio.Event(), asyncio.Event()
@@ -71,7 +82,8 @@ class Engine:
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._observer = Observer(home)
-        self._mailroom = Mailroom(home, environ)
+        self._store = DeskStore(home, paths.own_state(environ))
+        self._mailroom = Mailroom(home, environ, self._store)
         self.config = config.read(environ)
         doubt_secs = self.config.seconds("doubt_secs")
         self.fleet = Fleet(home=home.path, host=_host(home, environ), doubt_secs=doubt_secs)
@@ -210,18 +222,13 @@ class Engine:
         try:
             return cast("T", await self._done(command))
         finally:
-            self._hint.set()
+            if not isinstance(command, _CHANGES_NOTHING):
+                self._hint.set()
 
     async def _done(self, command: object) -> object:
         match command:
             case ClearDone(handle):
                 return await self._in("registry", lambda: self._clear_done(handle))
-            case Send(to, text):
-                return await self._in("send", lambda: self._mailroom.send(to, text))
-            case OpenMail():
-                return await self._in("inbox", lambda: self._mailroom.opened(command))
-            case Listed(batch):
-                return await self._in("inbox", lambda: self._mailroom.listed(batch))
             case LookAtLock():
                 self._tell(await self._in("look", self._observer.lock))
                 return self.fleet.lock
@@ -229,6 +236,44 @@ class Engine:
                 return self._rest(rest=rest)
             case Recover(record):
                 return await self._in("registry", lambda: self._observer.recover(record))
+            case _:
+                return await self._mailed(command)
+
+    async def _mailed(self, command: object) -> object:
+        """Carry out what concerns mail."""
+        match command:
+            case Send(to, text):
+                return await self._in("send", lambda: self._mailroom.send(to, text))
+            case Broadcast():
+                return await self._in("send", lambda: self._mailroom.broadcast(command))
+            case OpenMail():
+                return await self._in("inbox", lambda: self._mailroom.opened(command))
+            case ReadLetter(letter):
+                return await self._in("inbox", lambda: self._mailroom.body(letter))
+            case Search():
+                return await self._in("search", lambda: search.look(self._home, self._store, command))
+            case Listed(batch):
+                return await self._in("inbox", lambda: self._mailroom.listed(batch))
+            case _:
+                return await self._in("desk", lambda: self._kept(command))
+
+    def _kept(self, command: object) -> object:
+        """Carry out what concerns the person's own things, under the state root."""
+        match command:
+            case MarkOpened(letter):
+                return _told(self._store.mark_opened(letter))
+            case LoadDrafts():
+                return self._store.drafts()
+            case KeepDraft(draft):
+                return _told(self._store.keep(draft))
+            case DropDraft(slot):
+                return _told(self._store.drop(slot))
+            case LayOut(_, letter) if letter is not None:
+                return self._mailroom.sheet(letter)
+            case LayOut(text):
+                return self._store.lay_out(text.encode("utf-8", "replace"))
+            case TakeUp(sheet):
+                return self._store.take_up(sheet)
             case _:
                 raise TypeError(f"no such command: {command!r}")
 
@@ -273,6 +318,24 @@ class LocalClient:
     async def do(self, command: Command[T]) -> T:
         """Carry out a command and return its outcome."""
         return await self._engine.do(command)
+
+
+_CHANGES_NOTHING = (
+    DropDraft,
+    KeepDraft,
+    LayOut,
+    LoadDrafts,
+    MarkOpened,
+    OpenMail,
+    ReadLetter,
+    Search,
+    TakeUp,
+)
+"""Commands after which nobody needs to look at the comm home."""
+
+
+def _told(fault: str) -> Outcome:
+    return Outcome(not fault, fault)
 
 
 def _host(home: Home, environ: Mapping[str, str]) -> str:

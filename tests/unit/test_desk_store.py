@@ -78,7 +78,7 @@ def test_marks_when_there_are_too_many_then_the_newest_are_kept(
 
 
 @pytest.mark.parametrize(
-    "garbage", [b"me 3\n", b"me x 7-5\n", b"\xff\xfe\0\n\n", b"me 9" * 10, b"me " + b"9" * 30 + b" 1-1\n"]
+    "garbage", [b"me 3\n", b"me x 7-5\n", b"\xff\xfe\0\n\n", b"me 9" * 10, b"me " + b"9" * 5000 + b" 1-1\n"]
 )
 def test_marks_when_the_file_holds_garbage_then_the_good_lines_hold_and_new_ones_are_whole(
     tmp_path: Path, garbage: bytes
