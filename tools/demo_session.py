@@ -100,9 +100,9 @@ class Session:
         """Say that a turn starts, and who started it."""
         self.verb("status", "prompt", COMM_STATUS_ORIGIN=origin)
 
-    def send(self, to: str, text: str) -> None:
-        """Send a message."""
-        self.verb("send", f"@{to}", text)
+    def send(self, to: str, text: str) -> bool:
+        """Send a message; tell whether it was filed."""
+        return "filed" in self.verb("send", f"@{to}", text)
 
     def poll(self) -> list[tuple[str, str]]:
         """Return the new mail: who sent it, and what."""
@@ -174,7 +174,9 @@ def my_repo(me: Session) -> None:
     me.wait(2)
     question, short = "Which branch shall I release, main or next?", "main or next?"
     while True:
-        me.send(OPERATOR, f"{question} Press r to answer, type a word, and send it. Then look at my line in the list.")
+        asked = f"{question} Press r to answer, type a word, and send it. Then look at my line in the list."
+        while not me.send(OPERATOR, asked):
+            me.wait(1)  # nobody is there to read it until the dashboard is open
         me.status("blocked", f"{short} answer with r")
         me.verb("status", "stop")
         answer = ""
