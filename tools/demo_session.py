@@ -159,7 +159,7 @@ def docs(me: Session) -> None:
         me.turn_starts()
         me.status("working", f"rebuilding the reference pages · part {page}")
         me.poll_for(6 if page == 1 else 40)
-        me.status("working", f"part {page} rebuilt · click, or d: seen")
+        me.status("working", f"part {page} rebuilt · click, or d")
         me.verb("status", "stop")
         while me.is_done():
             me.poll_for(4)
@@ -219,12 +219,12 @@ def backend(me: Session) -> None:
 def frontend(me: Session) -> None:
     """Answer whoever writes."""
     me.turn_starts("machine")
-    me.status("working", "moving the forms to the new schema")
+    me.status("working", "moving forms to the new schema")
     while True:
         for sender, text in me.poll_for(20):
             if sender == "Backend-box" and text.startswith("schema"):
                 me.send(sender, "thanks, I take it from there")
-        me.status("working", "moving the forms to the new schema")
+        me.status("working", "moving forms to the new schema")
 
 
 def notes(me: Session) -> None:
@@ -255,7 +255,7 @@ def importer(me: Session) -> None:
         me.poll_for(ROUND_SECS)
         me.wait_for_a_stamp(REST_SECS)
     else:
-        me.status("working", "importing · soon dies with the lock")
+        me.status("working", "importing · dies with the lock")
         me.poll_for(me.die_after)
     me.die_with_the_lock()
 
