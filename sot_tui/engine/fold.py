@@ -25,10 +25,11 @@ from sot_tui.comm.fleet import (
     Stance,
     looked,
 )
-from sot_tui.engine.client import What
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from sot_tui.engine.client import What
 
 
 @dataclass(frozen=True, slots=True)
