@@ -166,7 +166,7 @@ def test_send_when_words_look_like_options_then_they_are_the_message(joined: Box
         (["pol"], 2, "perhaps 'poll'"),
         (["../poll"], 2, "there is no verb"),
         (["_session"], 2, "there is no verb"),
-        (["hook", "stop"], 2, "there is no verb"),
+        (["gossip", "stop"], 2, "there is no verb"),
         (["join", "--bogus"], 2, "unknown option --bogus"),
         (["join", "--name"], 2, "--name needs a value"),
         (["join", "--name="], 2, "a handle cannot be empty"),
