@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sot_tui.engine.client import Letter
     from sot_tui.engine.desk_store import DeskStore
 
-PART_BYTES = 1 << 22
-"""Bytes that one part looks through, about; some ten milliseconds of a core."""
+PART_BYTES = 1 << 20
+"""Bytes that one part looks through, about; some milliseconds of a core, some tens when every line is a hit."""
 PART_INBOXES = 64
 """Inboxes that one part looks into at most."""
 HITS_OF_ONE = 500

@@ -148,7 +148,7 @@ def test_search_when_an_inbox_holds_too_many_hits_then_the_newest_and_says_so(
 ) -> None:
     monkeypatch.setattr(search, "PART_BYTES", 3000)
     monkeypatch.setattr(search, "HITS_OF_ONE", 70)
-    put(comm_home, "big", *(said("x", "big", f"schema {at}") for at in range(1, 301)))
+    put(comm_home, "big", *(said("x", "big", f"schema {at} " + "x" * 3000) for at in range(1, 301)))
     found, notes, _ = searched(home, "schema")
     assert places(found)[:70] == [("big", at) for at in range(300, 230, -1)]
     assert len(found) == 74
@@ -167,7 +167,7 @@ def test_search_when_an_inbox_cannot_be_read_then_it_is_named_and_the_others_are
     home: Home, comm_home: Path
 ) -> None:
     (comm_home / "inbox" / "dir.jsonl").mkdir()
-    (comm_home / "inbox" / "a file of nobody.jsonl").write_text("schema")
+    (comm_home / "inbox" / "a file of nobody.jsonl").write_text("schema\n")
     (comm_home / "inbox" / "anna.lock").write_text("schema")
     found, notes, _ = searched(home, "schema")
     assert len(found) == 4
