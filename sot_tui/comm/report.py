@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from contextlib import suppress
 
 from sot_tui.comm.facts import Verb
@@ -147,8 +146,6 @@ def _lines_from_the_end(home: Home, path: str) -> Iterator[bytes]:
     """Yield the lines of a file, the last one first, as far back as the bound; nothing when it cannot be read."""
     disk = home.disk
     try:
-        if not stat.S_ISREG(disk.target_stat(path).st_mode):
-            return
         descriptor = disk.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError):
         return

@@ -173,6 +173,19 @@ def test_start_when_pinned_to_a_rows_handle_then_it_is_refused_and_starts_all_th
     )
 
 
+def test_start_when_the_slot_names_another_project_then_it_is_refused_unless_a_name_is_pinned(
+    comm_home: Path,
+) -> None:
+    """As the golden case `start-slot-taken` has it, word for word."""
+    session = Session(comm_home.parent).claims("x\nrepo=other\nroot=/elsewhere\n").book({})
+    started = start(session)
+    assert started.lines == ("BOOTSTRAP-ARM handle=none identity=FAIL WAKE: n/a",)
+    assert started.notes[1].startswith(f"REFUSED: {session.slot} already names a different, validated identity")
+    assert session.agents() == {}
+    session.environ["SOT_COMM_NAME"] = "pinned"
+    assert start(session).lines[-1] == "BOOTSTRAP-ARM handle=pinned identity=ok WAKE: daemon"
+
+
 def test_start_when_a_live_handle_of_another_root_is_stepped_past_then_it_is_a_mismatch(comm_home: Path) -> None:
     session = Session(comm_home.parent)
     session.book({"alpha-Box-A": session.entry(root="/elsewhere")})

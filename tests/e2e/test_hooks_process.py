@@ -17,6 +17,7 @@ from tests.e2e.test_verbs_process import beneath
 pytestmark = pytest.mark.e2e
 
 EVENTS = ("session-start", "prompt", "blocked", "subagent", "permission", "heartbeat", "stop")
+OLD = "2026-01-02T03:04:05Z"
 MAIL = b'{"from":"beta-box","to":"alpha-box","msg":"x"}\n'
 HELD = "New sot-comm mail for @alpha-box — run comm-poll.sh now, act on it, then end the turn."
 GOOD: dict[str, dict[str, Any]] = {
@@ -52,6 +53,14 @@ def hooked(joined: Box) -> Box:
     return joined
 
 
+def age(box: Box) -> dict[str, Any]:
+    """Let alpha's turn be a machine's of an hour ago, so that any stamp shows; return its entry."""
+    book = box.book()
+    book["agents"]["alpha-box"].update(floor="machine", status_at=OLD, last_seen=OLD)
+    box.comm.joinpath("registry.json").write_text(json.dumps(book))
+    return entry(box)
+
+
 def entry(box: Box) -> dict[str, Any]:
     found: dict[str, Any] = box.book()["agents"]["alpha-box"]
     return found
@@ -72,6 +81,8 @@ def test_turn_when_it_runs_its_course_then_each_hook_stamps_and_only_a_hold_spea
     code, out, err = run(hooked, "stop")
     assert (code, json.loads(out), err) == (0, {"decision": "block", "reason": HELD}, b"")
     assert out.count(b"\n") == 1
+    assert run(hooked, "stop", {"stop_hook_active": True}) == (0, b"", b"")  # the same batch holds no second turn end
+    assert run(hooked, "prompt") == (0, b"", b"")
     assert hooked.run("poll")[0] == 0
     last = {"stop_hook_active": True, "last_assistant_message": "SITREP: all is built"}
     assert run(hooked, "stop", last) == (0, b"", b"")
@@ -85,6 +96,13 @@ def test_codex_when_it_asks_for_a_permission_then_the_next_tool_closes_it_at_onc
     assert (entry(hooked)["state"], entry(hooked)["summary"]) == ("blocked", "Allow Bash?")
     assert run(hooked, "heartbeat", None, *codex) == (0, b"", b"")
     assert entry(hooked)["state"] == "working"
+
+
+def test_claude_when_a_tool_ran_then_a_dialog_that_the_daemon_saw_stays(hooked: Box) -> None:
+    """Contract, registry.json: of a Claude row the daemon "reads the screen ... and sends both"."""
+    assert hooked.run("status", "dialog", "Allow Edit?")[0] == 0
+    assert run(hooked, "heartbeat") == (0, b"", b"")
+    assert entry(hooked)["dialog"] == "Allow Edit?"
 
 
 def test_subagent_when_it_uses_mail_then_the_agent_is_told_to_deny_it(box: Box) -> None:
@@ -127,7 +145,7 @@ def test_hooks_when_the_input_is_wrong_then_the_turn_goes_on_and_stdout_is_empty
     for event in EVENTS:
         if event == "stop" and given.startswith(b'{"prompt":7'):
             continue  # fields of another kind count as missing, and a stop needs none
-        before = entry(hooked)
+        before = age(hooked)
         code, out, err = run(hooked, event, given)
         assert (code, out) == (0, b"") or (event == "session-start" and code == 0), event
         assert err.count(b"\n") <= 1, event
@@ -153,7 +171,17 @@ def test_hooks_when_the_registry_is_unreadable_then_the_turn_goes_on_and_it_is_n
         code, out, err = run(hooked, event)
         assert (code, out) == (0, b""), event
         assert err.count(b"\n") <= 1
+        if event in {"prompt", "stop"}:
+            assert b"the registry could not be read" in err
     assert registry.read_text() == text
+
+
+def test_hooks_when_a_variable_makes_no_sense_then_they_say_so_and_the_turn_goes_on(hooked: Box) -> None:
+    hooked.env["SOT_LOCK_WAIT_SECS"] = "soon"
+    for event in ("prompt", "blocked", "permission", "stop"):
+        code, out, err = run(hooked, event)
+        assert (code, out) == (0, b""), event
+        assert err.startswith(f"sot-tui hook {event}: SOT_LOCK_WAIT_SECS is not a number".encode()), err
 
 
 @pytest.mark.parametrize("dead", [False, True])
@@ -408,4 +436,9 @@ def test_program_when_it_is_on_the_search_path_then_its_name_is_installed_else_i
         return found
 
     assert installed(os.defpath) == f"{COMMAND} hook stop"
-    assert installed(f"{Path(COMMAND).parent}:{os.defpath}") == "sot-tui hook stop"
+    own, other = str(Path(COMMAND).parent), agents.work / "bin"
+    assert installed(f"{own}:{os.defpath}") == "sot-tui hook stop"
+    other.mkdir()
+    (other / "sot-tui").write_text("#!/bin/sh\n")
+    (other / "sot-tui").chmod(0o755)
+    assert installed(f"{other}:{own}:{os.defpath}") == f"{COMMAND} hook stop"

@@ -103,7 +103,8 @@ def test_marker_when_the_agents_last_message_has_one_then_it_wins_over_the_trans
     "aside",
     [
         user(f"Stop hook feedback:\n- {HELD}"),
-        user(HELD, isMeta=True),
+        user("put in by the agent", isMeta=True),
+        user(HELD),
         user([{"type": "text", "text": f"[hook] {HELD}"}]),
         user("summary of all before", isCompactSummary=True),
         user("of a subagent", isSidechain=True),

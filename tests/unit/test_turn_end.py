@@ -204,6 +204,7 @@ def test_turn_when_it_passes_then_its_marker_and_its_stop_are_one_stamp(
     assert session.ended() == ()
     assert (session.h["state"], session.h["summary"]) == state
     assert not {"floor", "dialog", "stop_at"} & set(session.h)
+    assert ("done" in session.h) is (state[0] == "done")
     assert session.h["last_seen"] == session.h["status_at"] == session.ago(0)
 
 
