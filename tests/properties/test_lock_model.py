@@ -29,8 +29,19 @@ from tests.seams import JumpingClock, Machine, Process
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CALM = 6
-"""Of so many points, at about one something happens."""
+CALM = {"lock.recorded": 9, "lock.failed": 9, "lock.released": 9}
+"""Of so many points of a kind, about one in that many has something happen at it; of the others, every second one."""
+
+LAST_POINTS = (
+    "lock.taken",
+    "lock.judged",
+    "lock.marked",
+    "lock.settled",
+    "lock.reread",
+    "lock.removed",
+    "lock.recorded",
+)
+"""Where a process can be made to die in the midst of a try."""
 
 
 class Mortal(Counting):
@@ -38,10 +49,15 @@ class Mortal(Counting):
 
     dead = False
     lies: tuple[int, ...] = ()
+    keeps_names = 0
+    """So many removals fail."""
 
     def step(self, step: Step, act: Callable[[], Any]) -> Any:
         if self.dead:
             raise Crash
+        if self.keeps_names and step.name == "unlink":
+            self.keeps_names -= 1
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
         found = super().step(step, act)
         if self.lies and step.name == "link":
             error, *rest = self.lies
@@ -134,29 +150,45 @@ class Fleet(RuleBasedStateMachine):
         if held is not None:
             taker.does(lambda: release(taker.home, held))
 
-    def at_a_point(self, _: str) -> None:
+    def at_a_point(self, point: str) -> None:
         """Something may happen at this point of somebody's try."""
         assert self.data is not None
-        if self.deep > 1 or self.data.draw(st.integers(0, CALM)):
+        assert self.acting is not None
+        if point == self.last_point:
+            self.last_point = ""
+            self.acting.die()
+            raise Crash
+        if self.deep > 1 or self.data.draw(st.integers(1, CALM.get(point, 2))) != 1:
             return
         self.deep += 1
         try:
-            self.something()
+            if self.deep == 1 and point in {"lock.judged", "lock.marked"} and self.data.draw(st.booleans()):
+                self.a_late_release_lands()
+            else:
+                self.something()
         finally:
             self.deep -= 1
         self.check()
         raise_if_dead(self.acting)
 
+    def a_late_release_lands(self) -> None:
+        """The removal that a dead holder still had under way is made: before the settle is over, as the contract asks."""
+        if self.holder() in {taker.record.line for taker in self.takers if not taker.alive}:
+            os.unlink(self.lock)
+
     def something(self) -> None:
         assert self.data is not None
-        taker = self.data.draw(st.sampled_from(self.takers))
-        what = self.data.draw(st.sampled_from(["try", "release", "die", "die", "reboot", "reuse", "clear"]))
+        others = [taker for taker in self.living() if taker is not self.acting]
+        taker = self.data.draw(st.sampled_from(others or self.takers))
+        what = self.data.draw(st.sampled_from(["try", "try", "try", "release", "die", "reboot", "reuse", "clear"]))
         before = self.acting
         if what == "reboot":
             self.restart(self.data.draw(st.integers(0, 1)))
         elif what == "reuse":
-            if not taker.alive and taker.procs.pid() not in taker.machine.running:
-                self.start(self.machines.index(taker.machine), taker.procs.pid())
+            gone = [one for one in self.takers if one.procs.pid() not in one.machine.running]
+            if gone:
+                one = self.data.draw(st.sampled_from(gone))
+                self.start(self.machines.index(one.machine), one.procs.pid())
         elif taker.alive and taker is not self.acting:
             self.acting = taker
             if what == "try":
@@ -172,6 +204,8 @@ class Fleet(RuleBasedStateMachine):
         self.acting = before
 
     acting: Taker | None = None
+    last_point = ""
+    """The point at which whoever comes to it next dies."""
 
     def restart(self, machine: int) -> None:
         for taker in self.living():
@@ -190,6 +224,21 @@ class Fleet(RuleBasedStateMachine):
     @precondition(lambda self: self.living())
     def clear_it(self, data: st.DataObject, index: int) -> None:
         self.act(data, index, lambda taker: None if taker.held else taker.does(lambda: clear(taker.home)))
+
+    @rule(data=st.data(), machine=st.sampled_from([0, 0, 0, 1]), point=st.sampled_from(LAST_POINTS))
+    def somebody_dies_in_the_midst_of_a_try(self, data: st.DataObject, machine: int, point: str) -> None:
+        self.last_point = point
+        victim = self.start(machine)
+        self.act(data, 0, lambda taker: self.tries(taker, Wait.TOUCH), [victim])
+        self.last_point = ""
+        if victim.alive:
+            victim.die()
+
+    @rule(index=st.integers(0, 20), count=st.integers(1, 2))
+    @precondition(lambda self: self.living())
+    def names_will_stay(self, index: int, count: int) -> None:
+        living = self.living()
+        living[index % len(living)].disk.keeps_names = count
 
     @rule(data=st.data())
     @precondition(lambda self: any(taker.held for taker in self.takers))
@@ -284,5 +333,5 @@ def raise_if_dead(taker: Taker | None) -> None:
 
 TestFleet = Fleet.TestCase
 TestFleet.settings = settings(
-    max_examples=120, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=150, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
