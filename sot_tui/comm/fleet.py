@@ -543,7 +543,8 @@ def explain(fleet: Fleet, one: Agent, now: float) -> tuple[Reason, ...]:
         reasons.append(Reason("needs you", wanted.why.value))
     reasons.append(Reason("live", _live(fleet, one, now)))
     reasons.append(Reason("mail", _mail(fleet.mail_of(one.handle))))
-    reasons.append(Reason("row", one.workspace_id or "none: a session outside any row"))
+    if one.workspace_id:
+        reasons.append(Reason("row", one.workspace_id))
     reasons.append(Reason("root", one.root or "not said"))
     return tuple(reasons)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sot_tui.comm.fleet import Fleet
     from sot_tui.engine.client import Client
 
-SAID_FOR_SECS = 20.0
-"""Seconds that an outcome stays on the message line; long enough to be read after looking away once."""
+SAID_FOR_SECS = 8.0
+"""Seconds that an outcome stays on the message line: read twice over, and gone before it is taken for news."""
 
 
 @dataclass(slots=True)

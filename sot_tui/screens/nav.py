@@ -39,7 +39,10 @@ _STATE_CELLS = 11
 _MAIL_CELLS = 4
 _AGE_CELLS = 6
 _LABEL_CELLS = 12
-_WHY_LINES = 2
+_LINES_OF = {"says": 2, "why": 2}
+"""Lines that a label of the detail may take; any other one takes one."""
+_NARROW_LINES = 3
+"""Lines of the detail where there is room for nothing but what the session says."""
 _HEADER_GAPS = 8
 _LAST_LETTERS = 2
 
@@ -200,9 +203,13 @@ class NavScreen(Place[None]):
         rule = "─" * max(0, self.size.width - show.width(handle) - 6)
         title.say(Content.assemble(("── ", "$foreground 30%"), (handle, "b"), (f" {rule}", "$foreground 30%")))
         width = self.size.width
+        said = rules.derive(fleet, one, now).summary
+        reasons = [*([("says", said)] if said else []), *rules.explain(fleet, one, now)]
+        if width < MEDIUM_FROM:
+            self.piece("detail-body", show.Words).say(show.hang(" ", reasons[0][1], width - 1, 1, _NARROW_LINES))
+            return
         lines = [
-            show.hang(f"  {label}", text, width - 1, _LABEL_CELLS, _WHY_LINES if label == "why" else 1)
-            for label, text in rules.explain(fleet, one, now)
+            show.hang(f"  {label}", text, width - 1, _LABEL_CELLS, _LINES_OF.get(label, 1)) for label, text in reasons
         ]
         whose, letters = self._last
         if whose == one.handle and letters:
@@ -426,7 +433,7 @@ def _nobody_words(fleet: Fleet, width: int) -> Content:
         )
     commands = (
         ("sot-tui join", "take a handle"),
-        ('sot-tui status working "…"', "say what goes on"),
+        ('sot-tui status waiting "…"', "say what it waits for"),
         (f'sot-tui send @{fleet.operator or "handle"} "…"', "write to you"),
     )
     longest = max(show.width(command) for command, _ in commands)
