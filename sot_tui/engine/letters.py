@@ -65,4 +65,4 @@ def for_an_editor(letter: Letter, text: str) -> str:
         ("inbox", f"{letter.inbox}, line {letter.line}"),
     ]
     head = "\n".join(f"{label + ':':7}{visible_lines(said)}" for label, said in told)
-    return f"{head}\n\n{visible_lines(text, len(text) + 1)}\n"
+    return f"{head}\n\n{visible_lines(text, 4 * len(text) + 1)}\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from textual.content import Content
 from textual.widgets import Static
 
@@ -19,6 +19,8 @@ from sot_tui.comm.fleet import State
 from sot_tui.comm.text import visible, visible_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from textual.visual import VisualType
 
 SHAPES = {
@@ -37,8 +39,6 @@ PARTS = {state: state.name.lower() for state in State}
 """The name of each state in the style sheet."""
 
 ELLIPSIS = "…"
-BODY_LIMIT = 100_000
-"""Characters of one message that are shown; a longer one says so."""
 
 _MARKS_IN_A_ROW = 2
 _REGIONAL_A = 0x1F1E6
@@ -52,13 +52,9 @@ def plain(text: str) -> str:
     return _even(visible(text))
 
 
-def paragraphs(text: str) -> str:
-    """Return a foreign text of several lines, each of them as `plain` would show it."""
-    cut = text[:BODY_LIMIT]
-    shown = "\n".join(_even(line) for line in visible_lines(cut).split("\n"))
-    if len(text) <= BODY_LIMIT:
-        return shown
-    return f"{shown}\n{ELLIPSIS} and {len(text) - BODY_LIMIT} more characters"
+def paragraph(text: str) -> str:
+    """Return one line of a foreign message, of any length, as `plain` would show it, its tabs as blanks."""
+    return _even(visible_lines(text, 4 * len(text) + 1))  # a tab becomes four blanks
 
 
 def _even(text: str) -> str:
@@ -131,6 +127,44 @@ def _wrapped(text: str, room: int, lines: int) -> list[str]:
     return [*told, fit(text, room).rstrip() if cell_len(text) > room else text]
 
 
+def folded(text: str, room: int) -> Iterator[str]:
+    """Yield a text that is fit to be shown in lines of at most `room` cells, broken at a blank where there is one."""
+    room = max(2, room)  # a wide sign takes two
+    if not text.isascii():
+        yield from _folded_by_cells(text, room)
+        return
+    at = 0
+    while len(text) - at > room:
+        blank = text.rfind(" ", at + 1, at + room + 1)
+        end = blank if blank > 0 else at + room
+        yield text[at:end]
+        at = end + (blank > 0)
+    yield text[at:]
+
+
+def _folded_by_cells(text: str, room: int) -> Iterator[str]:
+    """Look at each sign once: a message may be one line of a hundred thousand of them."""
+    start, blank, used, since_blank = 0, -1, 0, 0
+    for at, char in enumerate(text):
+        cells = get_character_cell_size(char)
+        if used + cells > room:
+            if char == " ":
+                yield text[start:at]
+                start, blank, used, since_blank = at + 1, -1, 0, 0
+                continue
+            end = blank if blank > start else at
+            yield text[start:end]
+            start = end + (end == blank)
+            used = since_blank if end == blank else 0
+            blank, since_blank = -1, 0
+        used += cells
+        if char == " ":
+            blank, since_blank = at, 0
+        else:
+            since_blank += cells
+    yield text[start:]
+
+
 def width(text: str) -> int:
     """Return how many cells a text takes that is fit to be shown."""
     return cell_len(text)
@@ -141,9 +175,9 @@ def words(text: str, style: str = "") -> Content:
     return Content.styled(plain(text), style) if style else Content(plain(text))
 
 
-def body(text: str, style: str = "") -> Content:
+def body(text: str) -> Content:
     """Return foreign text of several lines as content, never as markup."""
-    return Content.styled(paragraphs(text), style) if style else Content(paragraphs(text))
+    return Content("\n".join(map(paragraph, text[:4000].split("\n"))))
 
 
 def ours(markup: str, **values: str) -> Content:

@@ -82,15 +82,41 @@ def test_long_text_when_hung_then_is_broken_at_blanks_and_cut_with_an_ellipsis()
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_when_made_content_then_no_markup_is_read(text: str) -> None:
-    for content in (show.words(text), show.words(text, "b $error"), show.body(text), show.ours("[b]$x[/] is", x=text)):
+    for content in (show.words(text), show.words(text, "b $error"), show.ours("[b]$x[/] is", x=text)):
         assert "@click" not in str(content.spans)
     assert str(show.words(text)) == show.plain(text)
 
 
-def test_body_when_it_has_lines_then_keeps_them_and_bounds_its_length() -> None:
-    assert show.paragraphs("a\r\nb\tc\x1b") == "a\nb    c␛"
-    huge = show.paragraphs("x\n" * show.BODY_LIMIT)
-    assert huge.endswith("… and 100000 more characters")
+def test_paragraph_when_it_is_long_then_is_not_cut_and_nothing_in_it_acts() -> None:
+    assert show.paragraph("a\tb\x1b[2J\r") == "a    b␛[2J␍"
+    assert len(show.paragraph("x" * 50_000)) == 50_000
+
+
+@given(st.text("ab é漢\u0301", max_size=200), st.integers(1, 30))
+def test_text_when_folded_then_each_line_fits_and_nothing_but_blanks_is_lost(text: str, room: int) -> None:
+    shown = show.plain(text)
+    lines = list(show.folded(shown, room))
+    assert all(cell_len(line) <= max(2, room) for line in lines)
+    assert "".join(lines).replace(" ", "") == shown.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", [""]),
+        ("one two three", ["one two", "three"]),
+        ("one two  three", ["one two ", "three"]),
+        ("abcdefghij", ["abcdefgh", "ij"]),
+        ("a bcdefghijk", ["a", "bcdefghi", "jk"]),
+        ("    indented", ["   ", "indented"]),
+        ("漢字 漢字漢字", ["漢字", "漢字漢字"]),
+        ("漢字漢字漢", ["漢字漢字", "漢"]),
+        ("é two three", ["é two", "three"]),
+        ("eight888 x é", ["eight888", "x é"]),
+    ],
+)
+def test_text_when_folded_then_breaks_at_blanks_where_there_are_some(text: str, lines: list[str]) -> None:
+    assert list(show.folded(text, 8)) == lines
 
 
 def test_words_when_given_a_string_then_refuse_it() -> None:

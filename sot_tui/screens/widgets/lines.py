@@ -7,7 +7,8 @@ double click opens what its first click hit, even when the line has moved away m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, overload
 
 from rich.segment import Segment
 from textual.geometry import Size
@@ -19,11 +20,15 @@ from sot_tui.screens import actions
 from sot_tui.screens.show import width as cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from rich.style import Style
     from textual import events
     from textual.binding import BindingType
+
+
+_MOST_PAINTED = 1000
+"""Lines that are remembered as they were painted; no screen shows as many at once."""
 
 
 class Piece(NamedTuple):
@@ -31,6 +36,49 @@ class Piece(NamedTuple):
 
     text: str
     part: str = ""
+
+
+class Numbered(Sequence[str]):
+    """The keys `1` to the number of lines, of which none is made before it is asked for."""
+
+    def __init__(self, count: int) -> None:
+        self._all = range(1, count + 1)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        return str(self._all[at]) if isinstance(at, int) else [str(number) for number in self._all[at]]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Numbered):
+            return self._all == other._all
+        return isinstance(other, Sequence) and len(other) == len(self) and all(map(str.__eq__, self, other))
+
+    def __hash__(self) -> int:
+        return hash(self._all)
+
+
+class _Ranks(Mapping[str, int]):
+    """Which line a number is on."""
+
+    def __init__(self, keys: Numbered) -> None:
+        self._keys = keys
+
+    def __getitem__(self, key: str) -> int:
+        if not key.isdecimal() or not 0 < int(key) <= len(self._keys):
+            raise KeyError(key)
+        return int(key) - 1
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
 
 
 class _Painted(NamedTuple):
@@ -109,8 +157,8 @@ class Lines(ScrollView, can_focus=True):
     ) -> None:
         super().__init__(id=id)
         self._paint = paint
-        self._keys: tuple[str, ...] = ()
-        self._rank: dict[str, int] = {}
+        self._keys: Sequence[str] = ()
+        self._rank: Mapping[str, int] = {}
         self._selected: str | None = None
         self._hover: str | None = None
         self._first_hit: str | None = None
@@ -124,16 +172,19 @@ class Lines(ScrollView, can_focus=True):
         return self._selected
 
     @property
-    def keys(self) -> tuple[str, ...]:
+    def keys(self) -> Sequence[str]:
         """Return the keys, in the order of the lines."""
         return self._keys
 
     def show(self, keys: Sequence[str]) -> None:
         """Show the lines of these keys in this order; the selection goes with its line."""
-        if tuple(keys) != self._keys:
+        wanted = keys if isinstance(keys, Numbered) else tuple(keys)
+        if wanted != self._keys:
             before = self._rank.get(self._selected, 0) if self._selected is not None else 0
-            self._keys = tuple(keys)
-            self._rank = {key: rank for rank, key in enumerate(self._keys)}
+            self._keys = wanted
+            self._rank = (
+                _Ranks(wanted) if isinstance(wanted, Numbered) else {key: rank for rank, key in enumerate(wanted)}
+            )
             self.virtual_size = Size(self.size.width, len(self._keys))
             if self._hover not in self._rank:
                 self._hover = None
@@ -160,6 +211,8 @@ class Lines(ScrollView, can_focus=True):
         """Return one line of what is in sight."""
         line = y + self.scroll_offset.y
         painted = self._line(line)
+        if len(self._painted) > _MOST_PAINTED:
+            self._painted.clear()
         self._painted[line] = painted
         segments = [Segment(piece.text, self._style(painted.base, piece.part)) for piece in painted.pieces]
         used = sum(cells(piece.text) for piece in painted.pieces)
