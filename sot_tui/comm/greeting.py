@@ -7,7 +7,7 @@ gets a handle it never asked for.
 
 from __future__ import annotations
 
-from sot_tui.comm import hooks, session_start, stamping, turns
+from sot_tui.comm import session_start, stamping, turns
 from sot_tui.comm.facts import Verb
 from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.registry_lock import Wait
@@ -35,7 +35,7 @@ You are @{handle} on sot-comm, where other sessions reach you ({repo} on {host})
 
 def greet(home: Home, here: Context, environ: Mapping[str, str], cwd: str, source: str) -> str:
     """Return what the session is told; nothing when it is no agent of sot-comm."""
-    joined = hooks.entry_of(here) is not None
+    joined = stamping.entry_of(here) is not None
     if source in _SAME_SESSION and (joined or not here.row):
         return _text(here, here.name) if joined else ""
     turns.end(home, here.self_file)  # one that a process before this one was in the middle of is gone with it

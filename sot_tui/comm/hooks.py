@@ -12,7 +12,7 @@ from sot_tui.comm import facts, heartbeat, notices, scratch, stamping, turns
 from sot_tui.comm.clock import is_stamp_shape, stamp
 from sot_tui.comm.facts import MACHINE, USER, Verb
 from sot_tui.comm.light import TYPE_CHECKING
-from sot_tui.comm.registry import NotWritten, Registry
+from sot_tui.comm.registry import NotWritten
 from sot_tui.comm.registry_lock import Wait
 from sot_tui.comm.stamping import Said
 
@@ -46,7 +46,7 @@ def begin_turn(home: Home, here: Context, prompt: str, session: str) -> str:
 
     Also noted for a session that is no agent yet, which may join before the turn is over.
     """
-    entry = entry_of(here)
+    entry = stamping.entry_of(here)
     if notices.is_notice(prompt, notices.told(home, session)) and entry and entry.get("floor") is not None:
         return ""
     notices.forget(home, session)
@@ -60,7 +60,7 @@ def begin_turn(home: Home, here: Context, prompt: str, session: str) -> str:
 
 def ask(home: Home, here: Context, event: Input) -> str:
     """Stamp that a question to the user is open, and that the turn rests until it is answered."""
-    if entry_of(here) is None:
+    if stamping.entry_of(here) is None:
         return ""
     asked = [text for item in event.below("tool_input").objects("questions") if (text := item.text("question"))]
     more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
@@ -108,7 +108,7 @@ def beat(home: Home, here: Context, session: str, *, resumes: bool) -> None:
             return facts.apply(entry, Verb.RESUMED, None, "", now)
         return facts.restamped(entry, now) if _is_old(entry, home.clock.now()) else None
 
-    entry = entry_of(here)
+    entry = stamping.entry_of(here)
     if entry is None:
         return
     heartbeat.looked(home, session)
@@ -122,17 +122,9 @@ def _is_old(entry: dict[str, Any], now: float) -> bool:
     return entry.get("floor") is not None and (not is_stamp_shape(at) or str(at) <= stamp(now - BEAT_S))
 
 
-# -- what they share --------------------------------------------------------------------------------------------------
-
-
-def entry_of(here: Context) -> dict[str, Any] | None:
-    """Return the registry entry that this session may act as, None when it is no joined agent."""
-    return here.book.entry(here.name) if here.name and isinstance(here.book, Registry) else None
-
-
 def _say(home: Home, here: Context, *said: Said) -> str:
     """Stamp the own entry, if there is one; return what stderr is told."""
-    if entry_of(here) is None:
+    if stamping.entry_of(here) is None:
         return ""
     stamped = stamping.say(home, here.name, here.row, said, Wait.RULED)
     return stamped.sentence if isinstance(stamped, NotWritten) else ""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sot_tui.comm.clock import Stamp
     from sot_tui.comm.facts import Verb
     from sot_tui.comm.home import Home
+    from sot_tui.comm.identity import Context
     from sot_tui.comm.registry_lock import Wait
 
     Edit = Callable[[dict[str, Any], Stamp], dict[str, Any] | None]
@@ -42,6 +43,11 @@ class Said(NamedTuple):
     verb: Verb
     text: str | None = None
     origin: str = ""
+
+
+def entry_of(here: Context) -> dict[str, Any] | None:
+    """Return the registry entry that this session may act as, None when it is no joined agent."""
+    return here.book.entry(here.name) if here.name and isinstance(here.book, Registry) else None
 
 
 def say(home: Home, handle: str, row: str | None, said: Sequence[Said], wait: Wait) -> Stamped | Discarded | NotWritten:

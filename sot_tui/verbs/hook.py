@@ -155,9 +155,9 @@ def _project_folder(environ: Mapping[str, str]) -> str:
 
 
 def _end_turn(home: Home, here: Context, call: _Call) -> None:
-    from sot_tui.comm import hooks, turn_end, turns  # noqa: PLC0415  (as above)
+    from sot_tui.comm import stamping, turn_end, turns  # noqa: PLC0415  (as above)
 
-    if hooks.entry_of(here) is None:
+    if stamping.entry_of(here) is None:
         turns.end(home, here.self_file)
         return
     end = turn_end.TurnEnd(

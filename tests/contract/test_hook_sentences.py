@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sot_tui.comm import hooks, session_start
+from sot_tui.comm import hooks, session_start, stamping
 from tests.joined import KEY, MAIL, JoinedSession
 from tests.sessions import Session
 
@@ -90,7 +90,7 @@ def test_turn_when_another_row_holds_the_handle_then_there_is_no_identity_to_hol
     session.book({"h": session.entry(workspace_id="ws-9")})
     session.mail("peer")
     here = session.who_am_i()
-    assert hooks.entry_of(here) is None
+    assert stamping.entry_of(here) is None
     assert here.name == ""
 
 
