@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sot_tui.comm import hooks, turn_end
+from sot_tui.comm import hooks, mounts, turn_end
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.hook_input import Input
-from tests.sessions import NOW, Session
+from tests.sessions import NOW, Machine, Session
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
@@ -18,11 +18,19 @@ KEY = "sess-1"
 MAIL = "New sot-comm mail for @h — run comm-poll.sh now, act on it, then end the turn."
 
 
+class NamedMachine(Machine):
+    """The same machine with an id, so that a box without one takes inbox locks in a test as well."""
+
+    def machine_id(self) -> str:
+        return "m1"
+
+
 class JoinedSession(Session):
     """A session outside any row that is joined as @h; @peer is there too."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        self.home = self.home._replace(procs=NamedMachine())
         self.claims("h\nrepo=alpha\nroot={root}\n")
         self.facts()
         self.transcript = folder / "transcript.jsonl"
@@ -43,6 +51,10 @@ class JoinedSession(Session):
     def ago(self, seconds: float) -> str:
         """Return the stamp of so many seconds ago."""
         return stamp(NOW - seconds)
+
+    def share_locks(self) -> None:
+        """Write the record under which this machine takes inbox locks."""
+        Path(self.home.lock_manager).write_text(f"{mounts.lock_identity(self.home)}\nm1\n")
 
     def mail(self, *senders: str, to: object = "h") -> None:
         """Put one line of each sender into the inbox, in place of what was there."""

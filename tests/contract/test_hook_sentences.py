@@ -66,15 +66,10 @@ def test_inbox_when_it_is_being_written_then_the_hook_says_so_and_does_not_hold_
     """Contract, Delivery: "the end-of-turn hook prints that the inbox was busy and does not block the turn"."""
     import fcntl
 
-    from sot_tui.comm import mounts
-
     monkeypatch.setenv("SOT_INBOX_READ_WAIT_SECS", "0")
-    home = session.home
-    Path(home.lock_manager).write_text(f"{mounts.lock_identity(home)}\n{home.procs.machine_id()}\n")
-    if mounts.appends_here(home) is None:
-        pytest.skip("this machine has no id, so no client of it takes an inbox lock")
+    session.share_locks()
     session.mail("peer")
-    with Path(home.inbox_lock("h")).open("w") as lock:
+    with Path(session.home.inbox_lock("h")).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         notes = session.ended()
     assert notes == (

@@ -12,8 +12,7 @@ import pytest
 
 from sot_tui.comm import hooks, registry_lock, scratch, turn_end
 from tests.faults.disks import Counting, Dying, Failing, dies, steps_of
-from tests.joined import KEY, MAIL, JoinedSession
-from tests.sessions import Machine
+from tests.joined import KEY, MAIL, JoinedSession, NamedMachine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +29,7 @@ def session(comm_home: Path) -> JoinedSession:
     return found
 
 
-class _Next(Machine):
+class _Next(NamedMachine):
     """The same machine a moment later, when the process before is gone."""
 
     PID = 70_001
