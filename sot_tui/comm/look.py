@@ -61,9 +61,12 @@ def lock_state(home: Home, found: registry_lock.LockLook) -> LockState:
     )
 
 
-def mail(home: Home, handle: str) -> Mail:
-    """Count the unread mail of a handle; what could not be counted says so, and is never 0."""
-    found = inbox.unread(home, handle, wait_s=COUNT_WAIT_SECS)
+def mail(home: Home, handle: str, *, locked: bool = True) -> Mail:
+    """Count the unread mail of a handle; what could not be counted says so, and is never 0.
+
+    Without the lock, which makes a file where there is none, a line that a writer then cuts back may be counted once.
+    """
+    found = inbox.unread(home, handle, None if locked else "", COUNT_WAIT_SECS)
     if isinstance(found, inbox.Count):
         return Mail(MailCount.COUNTED, found.unread, found.oldest, total=found.total)
     if isinstance(found, inbox.Busy):

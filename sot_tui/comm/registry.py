@@ -144,8 +144,8 @@ def is_live(entry: object, now: float, secs: float | None = None) -> bool:
     return seen > stamp(now - (live_secs() if secs is None else secs))
 
 
-def touch(home: Home, handle: str, wait: Wait = Wait.TOUCH) -> None:
-    """Stamp a handle's `last_seen`, if it has an entry, and say nothing: a stamp is missed without harm."""
+def touch(home: Home, handle: str, wait: Wait = Wait.TOUCH) -> Written | NotWritten:
+    """Stamp a handle's `last_seen`, if it has an entry; a stamp is missed without harm, so a verb says nothing."""
 
     def change(registry: Registry) -> bool:
         entry = registry.entry(handle)
@@ -154,7 +154,7 @@ def touch(home: Home, handle: str, wait: Wait = Wait.TOUCH) -> None:
         entry["last_seen"] = stamp(home.clock.now())
         return True
 
-    replace(home, change, wait)
+    return replace(home, change, wait)
 
 
 def clear_done(home: Home, handle: str, own_host: str) -> Written | NotWritten | None:

@@ -48,6 +48,8 @@ class DeskStore:
         self._lock = threading.Lock()
         self._marks: dict[tuple[str, int, str], None] | None = None
         self._swept = False
+        self.only_looks = False
+        """Whether nothing may be written, not even tidied."""
 
     # -- which messages were opened ----------------------------------------------------------------------------------
 
@@ -78,7 +80,8 @@ class DeskStore:
             data = self._read(f"{self.folder}/opened")
             found = [key for line in data.decode("utf-8", "replace").split("\n") if (key := _mark_of(line))]
             self._marks = dict.fromkeys(found)
-            if len(found) > MARKS_LIMIT or (data and not data.endswith(b"\n")):
+            untidy = len(found) > MARKS_LIMIT or (data and not data.endswith(b"\n"))
+            if untidy and not self.only_looks:
                 with suppress(OSError):  # too many, or a torn last line: it stays so until the next start
                     self._write_marks(self._marks)
         return self._marks

@@ -16,7 +16,21 @@ from sot_tui.comm.clock import age_text, stamp
 from sot_tui.comm.errors import Unreadable
 from sot_tui.comm.fleet import LockPhase, Reading
 from sot_tui.comm.text import visible
-from sot_tui.engine.client import Happening, What
+from sot_tui.engine.client import (
+    Broadcast,
+    BroadcastDone,
+    ClearDone,
+    Happening,
+    Leave,
+    Listed,
+    Outcome,
+    Recover,
+    Recovered,
+    Recovery,
+    Send,
+    SetAside,
+    What,
+)
 from sot_tui.engine.fold import (
     Event,
     Faulted,
@@ -85,6 +99,29 @@ def _lock_line(before: Fleet, after: Fleet) -> Said | None:
         then = "is free again" if free else f"is held by {now.holder or 'someone else'} now"
         return Said(What.LOCK, f"the registry lock that was held by {was.holder or 'an unknown holder'} {then}")
     return None
+
+
+def of_command(command: object, outcome: object) -> tuple[Said, ...]:
+    """Return the lines that a command and what came of it are worth."""
+    match command, outcome:
+        case Broadcast(), BroadcastDone(good, sentence, failed):
+            return (Said(What.MAIL, sentence, good), *(Said(What.MAIL, line, good=False) for line in failed))
+        case Recover(), Recovered(what, sentence):
+            return (Said(What.LOCK, sentence, what is not Recovery.REFUSED),)
+        case _, Outcome(good, sentence) if sentence and type(command) in _ABOUT:
+            return (Said(_ABOUT[type(command)], sentence, good),)
+        case _:
+            return ()
+
+
+_ABOUT: dict[type, What] = {
+    Send: What.MAIL,
+    Listed: What.MAIL,
+    ClearDone: What.DONE,
+    Leave: What.REGISTRY,
+    SetAside: What.ASIDE,
+}
+"""The commands whose outcome is worth a line, when it says something."""
 
 
 class Journal:

@@ -35,6 +35,8 @@ class Mailroom:
         self._store = store
         self.person: operator.Operator | None = None
         """The operator, once joined."""
+        self.only_looks = False
+        """Whether nothing may be made, not even a lock file."""
         self._stamps: dict[str, tuple[object, ...]] = {}
         self._batches: dict[int, tuple[str, inbox.Batch]] = {}
 
@@ -46,7 +48,7 @@ class Mailroom:
             stamp = inbox.mailbox_stamp(self._home, handle)
             if self._stamps.get(handle) == stamp:
                 continue
-            counted[handle] = look.mail(self._home, handle)
+            counted[handle] = look.mail(self._home, handle, locked=not self.only_looks)
             self._stamps.pop(handle, None)
             if counted[handle].trust is MailCount.COUNTED:
                 self._stamps[handle] = stamp

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import look as looks, registry as book_of, registry_lock
+from sot_tui.comm import look as looks, proc_locks, registry as book_of, registry_lock
 from sot_tui.comm.registry_lock import LockIs
-from sot_tui.engine.client import ANOTHER_WRITER, Recovered, Recovery
+from sot_tui.engine.client import ANOTHER_WRITER, Locks, Recovered, Recovery
 from sot_tui.engine.fold import LockLooked, RegistryRead, RegistryUnread
 
 if TYPE_CHECKING:
@@ -23,13 +23,14 @@ class Observer:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._last_read: tuple[bytes, RegistryRead] | None = None
+        self._inboxes = proc_locks.InboxLocks()
 
     def registry(self) -> RegistryRead | RegistryUnread:
         """Read the registry; the same bytes as last time are not taken apart again."""
         now = self._home.clock.now()
         data = book_of.registry_bytes(self._home)
         if isinstance(data, book_of.Unread):
-            return RegistryUnread(data.missing, data.why)
+            return RegistryUnread(data.missing, self._no_home() or data.why if data.missing else data.why)
         if self._last_read is not None and self._last_read[0] == data:
             return RegistryRead(self._last_read[1].agents, self._last_read[1].version, now)
         book = book_of.parse(data)
@@ -38,6 +39,23 @@ class Observer:
         event = RegistryRead(looks.agents_in(book), book.version, now)
         self._last_read = (data, event)
         return event
+
+    def _no_home(self) -> str:
+        """Return that there is no comm home at all, or nothing when there is something at its place."""
+        try:
+            self._home.disk.target_stat(self._home.path)
+        except FileNotFoundError:
+            return f"there is no comm home at {self._home.path}"
+        except OSError:
+            return ""  # the registry's own reason says it
+        return ""
+
+    def locks(self) -> Locks:
+        """Look at every lock: the registry's with its markers, and the inboxes'."""
+        found = registry_lock.look(self._home)
+        self._inboxes = proc_locks.since(self._inboxes, proc_locks.look(self._home))
+        markers = registry_lock.markers(self._home, found.record)
+        return Locks(looks.lock_state(self._home, found), markers, self._inboxes)
 
     def lock(self) -> LockLooked:
         """Look at the registry lock."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sot_tui.comm import identity, joining, names
+from sot_tui.comm import identity, joining, names, registry
 from sot_tui.comm.errors import Refused
 from sot_tui.comm.identity import Pin
+from sot_tui.engine.client import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,6 +48,20 @@ def join(home: Home, environ: Mapping[str, str], person: Operator) -> str:
     if isinstance(outcome, joining.NotJoined):
         raise Refused(outcome.notes[-1] if outcome.notes else f"@{person.handle} could not join")
     return outcome.handle
+
+
+def remove_stale(home: Home, environ: Mapping[str, str], person: Operator, handle: str) -> Outcome:
+    """Remove the entry of a handle that is not live, as the leave verb does for an orphan; one that lives is left."""
+    here = verified(home, environ, person)
+    if here.refusal:
+        return Outcome(good=False, sentence=here.refusal)
+    if handle == person.handle:
+        return Outcome(good=False, sentence="this is you; nothing was removed")
+    book = registry.read(home)
+    if not isinstance(book, registry.Unread) and registry.is_live(book.entry(handle), home.clock.now()):
+        return Outcome(good=False, sentence=f"@{handle} is live again; nothing was removed")
+    outcome = joining.remove(home, here, handle)
+    return Outcome(good=isinstance(outcome, joining.Left), sentence=outcome.sentence)
 
 
 def verified(home: Home, environ: Mapping[str, str], person: Operator) -> Context:

@@ -1,21 +1,25 @@
 """The engine: it starts the duties in order, holds the newest fleet, and carries out commands.
 
 The comm home is looked at by the 2 s tick, which is the truth, and at once after a hint of the watch. Every read and
-every write is a function of `comm` in a named thread; the loop touches no disk. The engine's own registry writes (the
-operator's stamp) rest while a recover dialog is open, because every writer reclaims a dead holder's lock by itself.
+every write is a function of `comm` in a named thread; the loop touches no disk. An engine that does not host looks and
+counts, and writes nothing at all. The engine's own registry writes (the operator's stamp) rest while a recover dialog
+is open, because every writer reclaims a dead holder's lock by itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from sot_tui.comm import config, fleet as rules, mounts, names, paths, registry
+from sot_tui.comm import config, fleet as rules, look, mounts, names, paths, registry, set_aside
 from sot_tui.comm.errors import SotError, Unreadable
-from sot_tui.comm.fleet import Fleet, LockPhase, Reading
+from sot_tui.comm.fleet import Fleet, LockPhase, MailCount, Reading, Stance
 from sot_tui.comm.home import ensure_home
-from sot_tui.engine import operator, search
+from sot_tui.engine import journal, operator, search
 from sot_tui.engine.client import (
     Broadcast,
     ClearDone,
@@ -23,23 +27,30 @@ from sot_tui.engine.client import (
     DropDraft,
     KeepDraft,
     LayOut,
+    Leave,
     Listed,
     LoadDrafts,
     LookAtLock,
+    LookAtLocks,
     MarkOpened,
     OpenMail,
     Outcome,
+    ReadEvents,
     ReadLetter,
     Recover,
     RestWrites,
     Search,
     Send,
+    SetAside,
     TakeUp,
+    What,
 )
 from sot_tui.engine.desk_store import DeskStore
 from sot_tui.engine.duties import Duties
 from sot_tui.engine.executors import Executor
-from sot_tui.engine.fold import Event, Faulted, MailCounted, OperatorStands, fold
+from sot_tui.engine.fold import AsideIs, Event, Faulted, Happened, LockLooked, Logged, MailCounted, OperatorStands, fold
+from sot_tui.engine.hosting import HOST_TRY_SECS, Hosting, refusal, why_only_look
+from sot_tui.engine.journal import Journal
 from sot_tui.engine.mailroom import Mailroom
 from sot_tui.engine.observe import Observer
 from sot_tui.engine.watch import watch
@@ -60,14 +71,20 @@ STAMP_SECS = 60.0
 """Seconds between two stamps of the operator's `last_seen` (contract, Liveness: every minute)."""
 LEAVE_SECS = 3.0
 """Seconds that the end of the engine waits for a write under way."""
-_EXECUTORS = ("registry", "look", "count", "inbox", "send", "search", "desk", "watch")
+_EXECUTORS = ("registry", "look", "count", "inbox", "send", "search", "desk", "watch", "log")
 
 
 class Engine:
     """The duties of one comm home, in this process; an asynchronous context that is alive while it is entered."""
 
     def __init__(
-        self, home: Home, environ: Mapping[str, str], *, tick_s: float = TICK_SECS, stamp_s: float = STAMP_SECS
+        self,
+        home: Home,
+        environ: Mapping[str, str],
+        *,
+        only_look: str = "",
+        tick_s: float = TICK_SECS,
+        stamp_s: float = STAMP_SECS,
     ) -> None:
         self._home = home
         self._tick_s, self._stamp_s = tick_s, stamp_s
@@ -81,12 +98,15 @@ class Engine:
         self._resting = 0
         self._may_write = asyncio.Event()
         self._may_write.set()
+        self._journal, self._log_hint = Journal(), asyncio.Event()
+        self._hosting = Hosting(home, environ, only_look)
         self._observer = Observer(home)
         self._store = DeskStore(home, paths.own_state(environ))
         self._mailroom = Mailroom(home, environ, self._store)
         self.config = config.read(environ)
         doubt_secs = self.config.seconds("doubt_secs")
-        self.fleet = Fleet(home=home.path, host=_host(home, environ), doubt_secs=doubt_secs)
+        begun = Fleet(home=home.path, host=_host(home, environ), doubt_secs=doubt_secs)
+        self.fleet = begun._replace(stance=Stance.VIEWER, stance_why="the engine has not begun yet")
 
     # -- life --------------------------------------------------------------------------------------------------------
 
@@ -95,20 +115,32 @@ class Engine:
         await self._group.__aenter__()
         for warning in self.config.warnings:
             self._tell(Faulted("settings", warning, self._home.clock.now()))
-        self._duties.start("home", self._make_home)
+        marks = await self._in("desk", lambda: set_aside.read(self._home, self._environ))
+        self._tell(AsideIs(marks.by_handle))
+        if marks.fault:
+            self._tell(Faulted("aside", marks.fault, self._home.clock.now()))
+        await self._settle_stance()
+        if self.fleet.stance is Stance.VIEWER:
+            self._duties.start("host", self._wait_to_host)
         self._duties.start("look", self._look)
         self._duties.start("mail", self._count_mail)
         self._duties.start("watch", self._watch)
-        self._duties.start("operator", self._be_operator)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End every duty, and let a write under way come to its end."""
-        self._duties.stop()
-        await self._group.__aexit__(None, None, None)
-        await asyncio.gather(*(executor.close(LEAVE_SECS) for executor in self._executors.values()))
+        try:
+            self._duties.stop()
+            await self._group.__aexit__(None, None, None)
+            if self.fleet.stance is Stance.HOST:
+                self._tell(Happened(What.ENGINE, "it ends here"))
+                with suppress(SotError):  # nobody is left to tell
+                    await self._write_log()
+            await asyncio.gather(*(executor.close(LEAVE_SECS) for executor in self._executors.values()))
+        finally:
+            self._hosting.release()
 
     def now(self) -> float:
         """Return the wall clock's moment."""
@@ -120,13 +152,57 @@ class Engine:
         return lambda: self._listeners.remove(changed)
 
     def _tell(self, event: Event) -> None:
-        before, self.fleet = self.fleet, fold(self.fleet, event)
-        if self.fleet.revision != before.revision:
+        before, after = self.fleet, fold(self.fleet, event)
+        said = journal.told(before, event, after)
+        if said is not None:
+            self._journal.add(said, self._home.clock.now())
+            after = fold(after, Logged(self._journal.last))
+            self._log_hint.set()
+        self.fleet = after
+        if after.revision != before.revision:
             for changed in tuple(self._listeners):
                 changed()
 
     async def _in(self, executor: str, function: Callable[[], T]) -> T:
         return await self._executors[executor].run(function)
+
+    # -- hosting -----------------------------------------------------------------------------------------------------
+
+    async def _settle_stance(self) -> None:
+        """Try to host; start the duties that write, or look without making anything."""
+        self._tell(await self._in("registry", self._hosting.settle))
+        hosts = self.fleet.stance is Stance.HOST
+        self._mailroom.only_looks = self._store.only_looks = not hosts
+        if hosts:
+            self._duties.start("home", self._make_home)
+            self._duties.start("operator", self._be_operator)
+            self._duties.start("log", self._log)
+        else:
+            self._tell(OperatorStands(look.operator(self.fleet.host, self.config) if self.fleet.host else ""))
+            self._made.set()
+
+    async def _wait_to_host(self, well: Callable[[], None]) -> None:
+        """Take the duties over when the dashboard that hosts them ends."""
+        while self.fleet.stance is Stance.VIEWER:
+            await asyncio.sleep(HOST_TRY_SECS)
+            await self._settle_stance()
+            well()
+        await asyncio.Event().wait()
+
+    async def _log(self, well: Callable[[], None]) -> None:
+        """Write the event log's new lines to its file; those that could not be written wait for the next try."""
+        self._log_hint.set()
+        while True:
+            await self._log_hint.wait()
+            self._log_hint.clear()
+            await self._write_log()
+            well()
+
+    async def _write_log(self) -> None:
+        lines = self._journal.unwritten()
+        if lines:
+            await self._in("log", lambda: journal.append(self._home, self._environ, lines))
+            self._journal.written(lines[-1].number)
 
     # -- duties ------------------------------------------------------------------------------------------------------
 
@@ -188,7 +264,16 @@ class Engine:
         """Give a hint after each change; when a folder is another one, watch that."""
         await self._made.wait()
         while True:
+            if self.fleet.stance is not Stance.HOST:
+                await self._wait_for_home(well)
             await watch(self._home, self._executors["watch"], self._hint.set, well)
+            self._tell(Happened(What.DUTY, "watch: a watched folder is another one than it was; it is watched anew"))
+
+    async def _wait_for_home(self, well: Callable[[], None]) -> None:
+        """Wait until somebody else has made the comm home: where nothing is made, that it is missing is no fault."""
+        while not await self._in("watch", lambda: os.path.isdir(self._home.inboxes)):
+            well()
+            await asyncio.sleep(self._tick_s)
 
     async def _be_operator(self, well: Callable[[], None]) -> None:
         """Join as the person's own handle, and stamp it each minute; an entry that somebody removed is joined anew."""
@@ -201,11 +286,14 @@ class Engine:
             self._mailroom.person = person
             self._unlisted.clear()
             self._tell(OperatorStands(handle))
+            self._tell(Happened(What.OPERATOR, f"joined as @{handle}"))
             self._hint.set()
             well()
             while not await _until(self._unlisted, self._stamp_s):
                 await self._may_write.wait()
-                await self._in("registry", lambda: registry.touch(self._home, person.handle))
+                stamped = await self._in("registry", lambda: registry.touch(self._home, person.handle))
+                if isinstance(stamped, registry.NotWritten):
+                    self._tell(Happened(What.OPERATOR, f"your stamp was missed: {stamped.sentence}", good=False))
                 well()
 
     async def _wait_for_registry(self) -> None:
@@ -220,7 +308,14 @@ class Engine:
     async def do(self, command: Command[T]) -> T:
         """Carry out a command and return its outcome; what it changed is looked at at once."""
         try:
-            return cast("T", await self._done(command))
+            outcome = None
+            if self.fleet.stance is not Stance.HOST:
+                outcome = refusal(command, self.fleet.stance_why)
+            if outcome is None:
+                outcome = await self._done(command)
+            for said in journal.of_command(command, outcome):
+                self._tell(Happened(*said))
+            return cast("T", outcome)
         finally:
             if not isinstance(command, _CHANGES_NOTHING):
                 self._hint.set()
@@ -232,6 +327,16 @@ class Engine:
             case LookAtLock():
                 self._tell(await self._in("look", self._observer.lock))
                 return self.fleet.lock
+            case LookAtLocks():
+                found = await self._in("look", self._observer.locks)
+                self._tell(LockLooked(found.registry, self._home.clock.monotonic()))
+                return replace(found, registry=self.fleet.lock)
+            case ReadEvents(after):
+                return self._journal.after(after)
+            case Leave(handle):
+                return await self._in("registry", lambda: self._left(handle))
+            case SetAside(handle, aside):
+                return await self._set_aside(handle, aside=aside)
             case RestWrites(rest):
                 return self._rest(rest=rest)
             case Recover(record):
@@ -247,7 +352,9 @@ class Engine:
             case Broadcast():
                 return await self._in("send", lambda: self._mailroom.broadcast(command))
             case OpenMail():
-                return await self._in("inbox", lambda: self._mailroom.opened(command))
+                # A cursor moves only where the person's mail is polled: at the one dashboard that hosts.
+                asked = command if self.fleet.stance is Stance.HOST else replace(command, poll=False)
+                return await self._in("inbox", lambda: self._mailroom.opened(asked))
             case ReadLetter(letter):
                 return await self._in("inbox", lambda: self._mailroom.body(letter))
             case Search():
@@ -286,6 +393,30 @@ class Engine:
             self._may_write.set()
         return Outcome(good=True)
 
+    def _left(self, handle: str) -> Outcome:
+        person = self._mailroom.person
+        if person is None:
+            return Outcome(good=False, sentence="you are not joined; nothing was removed")
+        return operator.remove_stale(self._home, self._environ, person, handle)
+
+    async def _set_aside(self, handle: str, *, aside: bool) -> Outcome:
+        fleet = self.fleet
+        one = fleet.agents.get(handle)
+        if one is None or (aside and rules.need(fleet, one, self.now()) is None):
+            return Outcome(good=False, sentence=f"@{handle} does not need you")
+        # Marks that something has changed since are of no use to anybody.
+        kept = {name: mark for name, mark in fleet.aside.items() if _still_counts(fleet, name)}
+        if aside:
+            kept[handle] = rules.aside_of(fleet, one)
+        else:
+            kept.pop(handle, None)
+        fault = await self._in("desk", lambda: set_aside.write(self._home, self._environ, kept))
+        if fault:
+            return Outcome(good=False, sentence=f"@{handle} was not set aside: {fault}")
+        self._tell(AsideIs(kept))
+        words = f"set @{handle} aside until something changes" if aside else f"@{handle} needs you again"
+        return Outcome(good=True, sentence=words)
+
     def _clear_done(self, handle: str) -> Outcome:
         one = self.fleet.agents.get(handle)
         if one is not None and one.done and not rules.is_here(self.fleet, one):
@@ -294,6 +425,11 @@ class Engine:
         if isinstance(written, registry.NotWritten):
             return Outcome(good=False, sentence=written.sentence)
         return Outcome(good=True, sentence=f"cleared the done of @{handle}" if written is not None else "")
+
+
+def engine_here(home: Home, environ: Mapping[str, str], *, readonly: bool) -> Engine:
+    """Return the engine of a dashboard in this process; it only looks when that is asked for, or below an agent."""
+    return Engine(home, environ, only_look=why_only_look(home, asked=readonly))
 
 
 class LocalClient:
@@ -320,6 +456,14 @@ class LocalClient:
         return await self._engine.do(command)
 
 
+def _still_counts(fleet: Fleet, handle: str) -> bool:
+    """Tell whether a handle's mark is still of what it says; while its mail is not counted, that is not known."""
+    one = fleet.agents.get(handle)
+    if one is None:
+        return False
+    return rules.is_set_aside(fleet, one) or fleet.mail_of(handle).trust is not MailCount.COUNTED
+
+
 _CHANGES_NOTHING = (
     DropDraft,
     KeepDraft,
@@ -327,8 +471,10 @@ _CHANGES_NOTHING = (
     LoadDrafts,
     MarkOpened,
     OpenMail,
+    ReadEvents,
     ReadLetter,
     Search,
+    SetAside,
     TakeUp,
 )
 """Commands after which nobody needs to look at the comm home."""

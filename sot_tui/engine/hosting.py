@@ -1,0 +1,116 @@
+"""Whether this engine writes: it hosts the duties, or it only looks, and why.
+
+One engine per state root and box hosts (architecture, Processes); a kernel lock decides which. Another one on the same
+state root only looks, with no stamp, no poll and no file of its own, until the first ends. A dashboard that was opened
+read-only, or below an agent, never asks for the lock. Whatever would write is then refused with the reason.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sot_tui.comm import ancestry, daemon_lock
+from sot_tui.comm.fleet import Stance
+from sot_tui.engine.client import (
+    Body,
+    Broadcast,
+    BroadcastDone,
+    ClearDone,
+    DropDraft,
+    KeepDraft,
+    LayOut,
+    Leave,
+    Listed,
+    MarkOpened,
+    Outcome,
+    Recover,
+    Recovered,
+    Recovery,
+    RestWrites,
+    Send,
+    SetAside,
+    Sheet,
+    TakeUp,
+)
+from sot_tui.engine.fold import StanceIs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sot_tui.comm.home import Home
+
+HOST_TRY_SECS = 1.0
+"""Seconds between two tries of a viewer to take the duties over; it has them within three (product)."""
+READ_ONLY = "this dashboard was opened read-only (--readonly)"
+"""Why nothing is written when a person asked for it."""
+
+
+def why_only_look(home: Home, *, asked: bool) -> str:
+    """Return why a dashboard in this process must only look; empty when it may host.
+
+    An agent is no person: what it would do here as the operator, nobody asked for (contract, Cases: the walk).
+    """
+    if asked:
+        return READ_ONLY
+    judged = ancestry.judge(ancestry.walk_from(home, home.procs.pid()), "")
+    if judged.agents:
+        return f"this dashboard was started below {judged.agents[0]}, an agent, so it only looks"
+    if judged.verdict is ancestry.Verdict.UNREAD:
+        return "this process's ancestors cannot be read in full, so this dashboard only looks"
+    return ""
+
+
+class Hosting:
+    """One engine's claim on the duties that write."""
+
+    def __init__(self, home: Home, environ: Mapping[str, str], only_look: str) -> None:
+        self._home = home
+        self._environ = environ
+        self._only_look = only_look
+        self._held: daemon_lock.Held | None = None
+
+    def settle(self) -> StanceIs:
+        """Try once to host, and return how this engine stands now."""
+        if self._only_look:
+            return StanceIs(Stance.READ_ONLY, self._only_look)
+        if self._held is None:
+            got = daemon_lock.take(self._home, self._environ)
+            if isinstance(got, daemon_lock.NotHere):
+                return StanceIs(Stance.READ_ONLY, f"this dashboard only looks: {got.why}")
+            if isinstance(got, daemon_lock.HeldBy):
+                return StanceIs(Stance.VIEWER, self._viewer_words(got))
+            self._held = got
+        return StanceIs(Stance.HOST)
+
+    def release(self) -> None:
+        """Let another dashboard host."""
+        if self._held is not None:
+            daemon_lock.release(self._home, self._held)
+            self._held = None
+
+    def _viewer_words(self, by: daemon_lock.HeldBy) -> str:
+        who = f"another dashboard (pid {by.pid})" if by.pid else "another dashboard"
+        what = "runs the engine" if by.home in {"", self._home.path} else f"runs the engine for {by.home}"
+        return f"{who} {what}, so this one only looks until that one ends"
+
+
+def refusal(command: object, why: str) -> object | None:
+    """Return what a command that would write is answered where nothing is written; None for one that only looks."""
+    match command:
+        case Send(to):
+            return Outcome(good=False, sentence=f"FAILED -> @{to}: {why}; nothing was sent")
+        case Broadcast():
+            sentence = f"FAILED -> --broadcast: {why}; nothing was sent"
+            return BroadcastDone(good=False, sentence=sentence, left=command.only)
+        case ClearDone() | Leave() | SetAside() | KeepDraft() | DropDraft():
+            return Outcome(good=False, sentence=f"{why}; nothing was written")
+        case Recover():
+            return Recovered(Recovery.REFUSED, f"{why}; the lock was left as it is")
+        case LayOut():
+            return Sheet(fault=f"{why}; no file was made")
+        case TakeUp():
+            return Body(fault=why)
+        case Listed() | MarkOpened() | RestWrites():
+            return Outcome(good=True)  # nobody asked for these: they follow what a person looks at
+        case _:
+            return None
