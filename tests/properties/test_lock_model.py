@@ -172,7 +172,7 @@ class Fleet(RuleBasedStateMachine):
         raise_if_dead(self.acting)
 
     def a_late_release_lands(self) -> None:
-        """The removal that a dead holder still had under way is made: before the settle is over, as the contract asks."""
+        """The removal that a dead holder still had under way is made, before the settle is over."""
         if self.holder() in {taker.record.line for taker in self.takers if not taker.alive}:
             os.unlink(self.lock)
 
