@@ -149,6 +149,8 @@ class RegistryState(NamedTuple):
     """What was wrong with it; empty while it is read."""
     version: object = None
     """The protocol_version it names; None when it names none."""
+    no_home: bool = False
+    """Whether there is no comm home at all."""
 
 
 class LockPhase(Enum):
@@ -500,13 +502,13 @@ class Term(NamedTuple):
     negated: bool = False
 
 
-def terms(text: str) -> tuple[Term, ...]:
+def terms(text: str, fields: frozenset[str] = _FILTER_FIELDS) -> tuple[Term, ...]:
     """Return the words of a filter: `state:blocked`, `host:box`, a plain text, and any of them behind a `!`."""
     found = []
     for word in text.casefold().split():
         bare = word.removeprefix("!")
         field, sign, value = bare.partition(":")
-        known = bool(sign) and field in _FILTER_FIELDS
+        known = bool(sign) and field in fields
         # A word that is still being typed (`!`, `state:`) hides nobody.
         if value if known else bare:
             found.append(Term(field if known else "", value if known else bare, word != bare))

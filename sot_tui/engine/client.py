@@ -372,7 +372,16 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadEvents(Command[tuple[Happening, ...]]):
+class Events:
+    """A part of the event log, oldest first."""
+
+    lines: tuple[Happening, ...]
+    file: str = ""
+    """Where each line also stands; empty where nothing is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEvents(Command[Events]):
     """Bring the lines of the event log behind one of them, as far as they are still in memory; 0 brings all."""
 
     after: int = 0

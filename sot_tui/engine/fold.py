@@ -47,6 +47,7 @@ class RegistryUnread:
 
     missing: bool
     why: str
+    no_home: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +139,8 @@ def fold(fleet: Fleet, event: Event) -> Fleet:
     match event:
         case RegistryRead():
             after = _read(fleet, event)
-        case RegistryUnread(missing, why):
-            state = fleet.registry._replace(reading=Reading.UNREADABLE, missing=missing, why=why)
+        case RegistryUnread(missing, why, no_home):
+            state = fleet.registry._replace(reading=Reading.UNREADABLE, missing=missing, why=why, no_home=no_home)
             after = fleet._replace(registry=state)
         case MailCounted(mail):
             after = _counted(fleet, mail)

@@ -73,7 +73,7 @@ def told(before: Fleet, event: Event, after: Fleet) -> Said | None:
         case Mended(duty):
             failed = any(fault.duty == duty for fault in before.faults)
             return Said(What.DUTY, f"{duty}: it works again") if failed else None
-        case RegistryUnread(_, why):
+        case RegistryUnread(_, why, _):
             known = before.registry.reading is Reading.UNREADABLE and before.registry.why == why
             return None if known else Said(What.REGISTRY, f"it could not be read: {why}", good=False)
         case RegistryRead():

@@ -30,7 +30,8 @@ class Observer:
         now = self._home.clock.now()
         data = book_of.registry_bytes(self._home)
         if isinstance(data, book_of.Unread):
-            return RegistryUnread(data.missing, self._no_home() or data.why if data.missing else data.why)
+            no_home = self._no_home() if data.missing else ""
+            return RegistryUnread(data.missing, no_home or data.why, bool(no_home))
         if self._last_read is not None and self._last_read[0] == data:
             return RegistryRead(self._last_read[1].agents, self._last_read[1].version, now)
         book = book_of.parse(data)

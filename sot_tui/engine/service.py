@@ -25,6 +25,7 @@ from sot_tui.engine.client import (
     ClearDone,
     Command,
     DropDraft,
+    Events,
     KeepDraft,
     LayOut,
     Leave,
@@ -332,7 +333,8 @@ class Engine:
                 self._tell(LockLooked(found.registry, self._home.clock.monotonic()))
                 return replace(found, registry=self.fleet.lock)
             case ReadEvents(after):
-                return self._journal.after(after)
+                file = paths.events_log(self._environ) if self.fleet.stance is Stance.HOST else ""
+                return Events(self._journal.after(after), file)
             case Leave(handle):
                 return await self._in("registry", lambda: self._left(handle))
             case SetAside(handle, aside):

@@ -123,7 +123,7 @@ async def test_engine_when_another_one_hosts_then_only_looks_and_takes_over_when
             await until(lambda: second.fleet.stance is Stance.HOST, "it takes over", secs=3.0)
             assert (await second.do(ClearDone("anna"))).good
             await until(lambda: not second.fleet.agents["anna"].done, "it writes")
-            lines = [line.text for line in await second.do(ReadEvents()) if line.what is What.ENGINE]
+            lines = [line.text for line in (await second.do(ReadEvents())).lines if line.what is What.ENGINE]
             assert lines == [why, f"it runs here, for {comm_home}"]
 
 
@@ -289,7 +289,7 @@ async def test_events_when_things_happen_then_each_stands_in_memory_and_in_the_f
         await one.do(Send("nobody", "hello"))
         await until(lambda: one.fleet.mail_of("anna").unread == 1, "the count")
         await one.do(Leave("gone"))
-        lines = await one.do(ReadEvents())
+        lines = (await one.do(ReadEvents())).lines
         told = [(line.what, line.text.split(":")[0], line.good) for line in lines]
         assert told[:2] == [
             (What.ENGINE, f"it runs here, for {comm_home}", True),
@@ -302,7 +302,7 @@ async def test_events_when_things_happen_then_each_stands_in_memory_and_in_the_f
             (What.REGISTRY, "Removed @gone from the registry (row only; comm-despawn.sh does full teardown).", True),
         ]
         assert one.fleet.events == lines[-1].number == len(lines)
-        assert await one.do(ReadEvents(lines[-2].number)) == lines[-1:]
+        assert (await one.do(ReadEvents(lines[-2].number))).lines == lines[-1:]
         await until(lambda: path.exists() and "Removed @gone" in path.read_text(encoding="utf-8"), "the file")
     written = path.read_text(encoding="utf-8").splitlines()
     assert [text.split(" ", 2)[2] for text in written] == [*(line.text for line in lines), "it ends here"]
@@ -317,7 +317,7 @@ async def test_stamp_when_the_lock_is_held_then_that_it_was_missed_is_told(comm_
             found: list[str] = []
 
             async def missed() -> bool:
-                found[:] = [line.text for line in await one.do(ReadEvents()) if not line.good]
+                found[:] = [line.text for line in (await one.do(ReadEvents())).lines if not line.good]
                 return any(text.startswith("your stamp was missed: ERROR: registry lock ") for text in found)
 
             loop = asyncio.get_running_loop()
@@ -338,7 +338,7 @@ async def test_watch_when_a_folder_is_another_one_then_that_it_began_anew_is_tol
         wanted = "watch: a watched folder is another one than it was; it is watched anew"
         loop = asyncio.get_running_loop()
         deadline = loop.time() + DEADLINE_SECS
-        while wanted not in [line.text for line in await one.do(ReadEvents())]:
+        while wanted not in [line.text for line in (await one.do(ReadEvents())).lines]:
             assert loop.time() < deadline
             await asyncio.sleep(0.05)
 
