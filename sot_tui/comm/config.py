@@ -1,4 +1,4 @@
-"""The person's own settings, `$XDG_CONFIG_HOME/sot/tui.toml`, and what the topology file says of this box.
+"""The person's own settings, `$XDG_CONFIG_HOME/sot/tui.toml`.
 
 Every key stands in `KEYS` with its type, default and one sentence; `docs/config.md` is made of that table. A file that
 cannot be read, a key that is not known, a value of another type: each is one warning and the default, never the end of
@@ -88,7 +88,8 @@ class Config(NamedTuple):
 def read(environ: Mapping[str, str], disk: Disk | None = None) -> Config:
     """Return the person's settings: the file's word, else the environment's, else the default."""
     path = paths.settings_file(environ)
-    said, wrong = _read_toml(path, disk or Disk())
+    said, wrong = read_toml(path, disk or Disk())
+    said = said or {}
     warnings = [f"{path} is not used: {wrong}"] if wrong else []
     values: dict[str, str | bool | float] = {}
     sources: dict[str, Source] = {}
@@ -103,15 +104,6 @@ def read(environ: Mapping[str, str], disk: Disk | None = None) -> Config:
     known = {key.name for key in KEYS}
     warnings += [f"{path}: the key {name!r} is not known{_meant(name)}" for name in said if name not in known]
     return Config(path, values, sources, tuple(warnings))
-
-
-def names_hub(environ: Mapping[str, str], host: str, disk: Disk | None = None) -> bool:
-    """Tell whether there is no topology file, or it names `host` its hub; an unreadable one names nobody."""
-    path = paths.topology_file(environ)
-    said, wrong = _read_toml(path, disk or Disk())
-    if wrong:
-        return False
-    return said.get("hub") == host if said else not os.path.exists(path)
 
 
 def _unless_in_file(key: Key, environ: Mapping[str, str]) -> tuple[str | bool | float, Source]:
@@ -139,8 +131,8 @@ def _meant(name: str) -> str:
     return f"; perhaps {close[0]!r} is meant" if close else ""
 
 
-def _read_toml(path: str, disk: Disk) -> tuple[dict[str, Any], str]:
-    """Return what a file says, and why it says nothing; a missing file says nothing and nothing is wrong."""
+def read_toml(path: str, disk: Disk) -> tuple[dict[str, Any] | None, str]:
+    """Return what a file says, and why it says nothing; None without a reason is a missing file."""
     try:
         # Not blocking: a pipe that nobody writes to must not keep a command waiting.
         descriptor = disk.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -149,12 +141,12 @@ def _read_toml(path: str, disk: Disk) -> tuple[dict[str, Any], str]:
         finally:
             disk.close(descriptor)
     except FileNotFoundError:
-        return {}, ""
+        return None, ""
     except (OSError, ValueError) as error:
-        return {}, getattr(error, "strerror", "") or str(error)
+        return None, getattr(error, "strerror", "") or str(error)
     import tomllib  # noqa: PLC0415  (most people have no such file)
 
     try:
         return tomllib.loads(data.decode("utf-8-sig")), ""
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        return {}, str(error)
+        return None, str(error)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from sot_tui.comm import config, fleet as rules, look, mounts, names, paths, registry, set_aside
+from sot_tui.comm import config, fleet as rules, look, mounts, names, paths, registry, set_aside, topology
 from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.comm.fleet import Fleet, LockPhase, MailCount, Reading, Stance
 from sot_tui.comm.home import ensure_home
@@ -224,7 +224,7 @@ class Engine:
             ensure_home(self._home)
         except OSError as error:
             raise Unreadable(f"the comm home {self._home.path} cannot be used: {error.strerror}") from error
-        named_hub = config.names_hub(self._environ, self.fleet.host)
+        named_hub = topology.names_hub(self._environ, self.fleet.host)
         return mounts.record_lock_manager(self._home, named_hub=named_hub).fault
 
     async def _look(self, well: Callable[[], None]) -> None:

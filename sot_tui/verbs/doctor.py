@@ -20,6 +20,7 @@ from sot_tui.comm import (
     registry,
     registry_lock,
     set_aside,
+    topology,
 )
 from sot_tui.comm.clock import seconds_of
 from sot_tui.comm.disk import FOLDER_MODE
@@ -133,7 +134,7 @@ def _in_home(home: Home, host: str) -> list[Finding]:
     if isinstance(book, Registry):
         findings.append(doctor.of_version(book.version))
     findings.append(doctor.of_lock(lock, here=doctor.is_of_here(lock, me)))
-    hub = config.names_hub(os.environ, host, home.disk) or mounts.is_on_own_disk(home)
+    hub = topology.names_hub(os.environ, host, home.disk) or mounts.is_on_own_disk(home)
     own, record = mounts.lock_identity(home), _lock_record(home)
     findings.append(doctor.of_filing(home, own, record, hub=hub, linux=linux))
     findings.append(doctor.of_clock(home.clock.now(), _stamps(home, book)))

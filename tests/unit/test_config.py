@@ -131,24 +131,3 @@ def test_page_when_compared_with_the_table_then_it_says_the_same() -> None:
         [sys.executable, ROOT / "tools" / "config_doc.py", "--check"], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stdout) == (0, "")
-
-
-# -- the topology file ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "hub"),
-    [
-        (None, True),
-        ("hub = 'box'\n", True),
-        ("hub = 'far'\n", False),
-        ("", False),
-        ("hub = \n", False),
-    ],
-    ids=["no-file", "this-box", "another", "empty", "no-toml"],
-)
-def test_topology_when_it_names_a_hub_or_nobody_then_so_said(text: str | None, hub: bool) -> None:
-    file = Path(os.environ["XDG_CONFIG_HOME"], "hosts.toml")
-    if text is not None:
-        file.write_text(text)
-    assert config.names_hub(os.environ | {"SOT_HOSTS": str(file)}, "box") is hub
