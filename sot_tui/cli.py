@@ -26,6 +26,7 @@ VERBS = {
     "context": "show who this process is to the others",
     "self-audit": "compare each row's identity slot with the project it names",
     "lock-clear": "clear the registry lock of a holder that is proved dead",
+    "install": "put the script names (comm-poll.sh, ...) into the comm home",
     "doctor": "check that everything is set up, and say the next step",
     "info": "show every path and every setting",
 }
@@ -68,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     if argv is not None:
         return _answered(argv)
-    words = sys.argv[1:]
+    words = [*_called_as(sys.argv[0]), *sys.argv[1:]]
     if not words:
         return _answered(words)  # the dashboard runs long, and ends its threads itself
     gc.disable()
@@ -77,6 +78,16 @@ def main(argv: list[str] | None = None) -> int:
         with suppress(AttributeError, OSError, ValueError):  # closed, or gone
             stream.flush()
     os._exit(code)
+
+
+def _called_as(program: str) -> list[str]:
+    """Return the verb that the name stands for under which this program was called: `comm-poll.sh` is `poll`."""
+    if not os.path.basename(program).startswith("comm-"):
+        return []
+    from sot_tui.comm.scripts import verb_of
+
+    verb = verb_of(program)
+    return [verb] if verb else []
 
 
 def _answered(argv: list[str]) -> int:
@@ -101,7 +112,7 @@ def _run(words: list[str]) -> int:
     from sot_tui.verbs._session import say, tell
 
     if verb in {"-h", "--help", "help"}:
-        say(_HELP.format(verbs="\n".join(f"  {name:<12} {what}" for name, what in VERBS.items())))
+        say(_HELP.format(verbs="\n".join(f"  {name:<15} {what}" for name, what in VERBS.items())))
         return 0
     if verb == "--version":
         say(_version() + "\n")

@@ -1,0 +1,77 @@
+"""The scripts as sessions run them: by their name, from the comm home's `bin/`, with this client on the box or not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sot_tui.comm.scripts import SCRIPTS
+from tests.e2e.box import COMMAND, Box
+
+pytestmark = pytest.mark.e2e
+
+
+def run(box: Box, name: str, *words: str, **environ: str) -> tuple[int, str, str]:
+    ran = subprocess.run(
+        [str(box.comm / "bin" / name), *words],
+        cwd=box.work,
+        env={**box.env, "PATH": "/usr/bin:/bin", **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def test_install_when_run_then_a_session_joins_sends_and_polls_by_the_scripts(joined: Box) -> None:
+    code, out, err = joined.run("install")
+    assert (code, out) == (
+        0,
+        f"{len(SCRIPTS)} of {len(SCRIPTS)} scripts were written into {joined.comm}/bin\n".encode(),
+    )
+    assert b"export PATH=" in err
+    assert joined.run("install")[1] == f"all {len(SCRIPTS)} scripts stand in {joined.comm}/bin already\n".encode()
+    assert run(joined, "comm-send.sh", "@beta-box", "two  words 'q'", SOT_TUI_BIN=COMMAND)[:2] == (
+        0,
+        "  filed -> @beta-box\n",
+    )
+    assert b"two  words 'q'" in joined.sent
+    assert run(joined, "comm-poll.sh", SOT_TUI_BIN=COMMAND) == (0, "No new messages.\n", "")
+    assert run(joined, "comm-status.sh", "nonsense", SOT_TUI_BIN=COMMAND)[0] == 2
+    beside = {"PATH": f"{Path(COMMAND).parent}:/usr/bin:/bin"}
+    assert run(joined, "comm-list.sh", **beside)[:1] == (0,)
+
+
+def test_script_when_the_box_has_no_sot_tui_then_one_sentence_and_exit_1(box: Box) -> None:
+    assert box.run("install")[0] == 0
+    said = "comm-poll.sh: sot-tui was not found on this box; install sot-tui here, or let SOT_TUI_BIN name it\n"
+    assert run(box, "comm-poll.sh") == (1, "", said)
+    named = "comm-poll.sh: /no/such was not found on this box; install sot-tui here, or let SOT_TUI_BIN name it\n"
+    assert run(box, "comm-poll.sh", SOT_TUI_BIN="/no/such") == (1, "", named)
+
+
+def test_command_when_called_by_a_scripts_name_then_it_is_that_verb(joined: Box, tmp_path: Path) -> None:
+    for name in ("comm-poll.sh", "comm-other.sh"):
+        os.symlink(COMMAND, tmp_path / name)
+    polled = subprocess.run(
+        [tmp_path / "comm-poll.sh"], cwd=joined.work, env=joined.env, capture_output=True, check=False
+    )
+    assert (polled.returncode, polled.stdout) == (0, b"No new messages.\n")
+    other = [str(tmp_path / "comm-other.sh"), "poll"]
+    plain = subprocess.run(other, cwd=joined.work, env=joined.env, capture_output=True, check=False)
+    assert plain.stdout == b"No new messages.\n"
+
+
+def test_install_when_another_client_stands_there_then_one_sentence_and_exit_1(box: Box) -> None:
+    (box.comm / "bin").mkdir(parents=True)
+    (box.comm / "bin" / "comm-join.sh").write_text("#!/bin/sh\n")
+    code, out, err = box.run("install")
+    assert (code, out) == (1, b"")
+    assert err.startswith(b"sot-tui install: another install stands in ")
+    assert err.count(b"\n") == 1
+    assert box.run("install", "--force")[0] == 0
+    assert box.run("install", "--what")[0] == 2
