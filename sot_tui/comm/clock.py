@@ -7,6 +7,7 @@ registry.json); waits are taken against a clock that no person can set. Nothing 
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 
 from sot_tui.comm.errors import Misuse
 from sot_tui.comm.light import TYPE_CHECKING, NewType, Protocol
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 SETTING_LIMIT_SECS = 86400.0
 """The longest wait, or life, that a variable may set: a day. What is longer is a slip of the keys."""
+
+_STAMP_CHARS = len("YYYY-MM-DDTHH:MM:SSZ")
 
 Stamp = NewType("Stamp", str)
 """A moment as the contract writes it, `2026-05-29T18:04:00Z`."""
@@ -52,27 +55,44 @@ class SystemClock:
 
 def stamp(seconds: float) -> Stamp:
     """Return the stamp of a moment given in seconds since the epoch; the fraction is cut."""
-    return Stamp(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)))
+    return _stamp_of(int(seconds // 1))
 
 
 def seconds_of(text: object) -> float | None:
     """Return the moment a stamp names in seconds since the epoch, or None when `text` is no stamp of a real date."""
-    if not is_stamp_shape(text):
+    return _moment_of(text) if isinstance(text, str) and len(text) == _STAMP_CHARS else None
+
+
+def is_stamp_shape(text: object) -> bool:
+    """Tell whether `text` is a string of exactly the 20-byte shape `YYYY-MM-DDTHH:MM:SSZ`, whatever its digits say."""
+    return isinstance(text, str) and len(text) == _STAMP_CHARS and _has_stamp_shape(text)
+
+
+# Each look at a fleet asks for the same few thousand stamps again, once for each line and each rule.
+
+
+@lru_cache(maxsize=16)
+def _stamp_of(seconds: int) -> Stamp:
+    return Stamp(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)))
+
+
+@lru_cache(maxsize=8192)
+def _moment_of(text: str) -> float | None:
+    if not _has_stamp_shape(text):
         return None
     # A shape can hold a date that no calendar has (month 99): such a stamp has no moment.
     import calendar  # noqa: PLC0415  (only ages need it: list and the dashboard)
 
-    digits = str(text)
-    year, month, day = int(digits[0:4]), int(digits[5:7]), int(digits[8:10])
-    hour, minute, second = int(digits[11:13]), int(digits[14:16]), int(digits[17:19])
+    year, month, day = int(text[0:4]), int(text[5:7]), int(text[8:10])
+    hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:19])
     if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 61 and year >= 1):
         return None
     return float(calendar.timegm((year, month, day, hour, minute, second, 0, 1, 0)))
 
 
-def is_stamp_shape(text: object) -> bool:
-    """Tell whether `text` is a string of exactly the 20-byte shape `YYYY-MM-DDTHH:MM:SSZ`, whatever its digits say."""
-    if not isinstance(text, str) or len(text) != len("YYYY-MM-DDTHH:MM:SSZ") or not text.isascii():
+@lru_cache(maxsize=8192)
+def _has_stamp_shape(text: str) -> bool:
+    if not text.isascii():
         return False
     for sign, place in (("-", 4), ("-", 7), ("T", 10), (":", 13), (":", 16), ("Z", 19)):
         if text[place] != sign:
