@@ -1,0 +1,396 @@
+"""One question to a daemon, and its one answer (daemon wire 2).
+
+A frame is one line of compact JSON, its fields in the order `v,id,kind,op,payload`, at most a mebibyte. Hello and
+request leave in one burst, both with id 1, and the answer is the first response that names the request's op: "the
+answer decides, whatever the transport's exit status or stderr say" (contract, The one result). Before a byte is sent,
+the account that listens is known to be our own. Nothing is asked twice here, and nobody is waited for past the window.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+
+from sot_tui.comm import endpoints, jsonline
+from sot_tui.comm.clock import seconds_said
+from sot_tui.comm.endpoints import Remote
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator, Mapping
+    from subprocess import Popen
+    from typing import Any
+
+    from sot_tui.comm.clock import Clock
+
+PROTOCOL = 3
+"""The number of the protocol that both sides have to name (daemon wire 2.1)."""
+FRAME_LIMIT = 1 << 20
+"""Bytes of one frame, its newline not counted (daemon wire 2)."""
+WINDOW_SECS = 10.0
+"""Seconds in which an answer is read; `$SOT_SEND_TIMEOUT`, else `$SEND_TIMEOUT`, sets others (daemon wire 2.4)."""
+
+_CHUNK = 1 << 16
+_BUSY_PAUSE_S = 0.02
+"""Between two tries at a socket whose queue is full."""
+_STDERR_LIMIT = 4096
+"""Bytes of what a transport says when no answer came."""
+
+_SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3")
+_PRELUDE = 'PATH="$HOME/.local/share/sot/bin:$HOME/.cargo/bin:$HOME/.local/bin:$PATH"'
+_MACOS_PEER = (0, 1)
+"""macOS: SOL_LOCAL and LOCAL_PEERCRED, which `socket` does not name (sys/un.h)."""
+
+
+class Caller(NamedTuple):
+    """Who asks, as the hello says it."""
+
+    host: str
+    """The declared host."""
+    name: str
+    """The session's handle; empty when it has none."""
+    role: str
+    """`agent` in a row, else `cli`."""
+
+
+def caller(environ: Mapping[str, str], host: str, name: str) -> Caller:
+    """Return who this process is to a daemon."""
+    return Caller(host, name, "agent" if environ.get("SOT_WORKSPACE") else "cli")
+
+
+class Answer(NamedTuple):
+    """The daemon answered; what it said."""
+
+    payload: dict[str, Any]
+
+    @property
+    def error(self) -> str:
+        """The daemon's own sentence when it refuses, else nothing."""
+        said = self.payload.get("error")
+        if said is None:
+            return ""
+        return said if isinstance(said, str) and said else _compact(said)
+
+    @property
+    def code(self) -> str:
+        """The code of a refusal, when it has one."""
+        said = self.payload.get("code")
+        return said if isinstance(said, str) else ""
+
+
+class NoAnswer(NamedTuple):
+    """There is no answer, and nothing is known of what was asked, unless `unsent` says that it never left."""
+
+    why: str
+    """The reason, as the one result words it."""
+    unsent: bool = False
+
+
+class Frame(NamedTuple):
+    """One frame as it was read."""
+
+    kind: str
+    op: str
+    payload: Any
+
+    @property
+    def blob_bytes(self) -> int:
+        """How many raw bytes follow the frame's line."""
+        blob = self.payload.get("blob") if isinstance(self.payload, dict) else None
+        size = blob.get("len") if isinstance(blob, dict) else None
+        return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0
+
+
+class _Transport(Protocol):
+    """A way to a daemon that is open."""
+
+    def send(self, data: bytes, seconds: float) -> None:
+        """Send all of it, or raise OSError."""
+
+    def receive(self, seconds: float) -> bytes:
+        """Return what came, "" at the end; raise OSError, TimeoutError when nothing came in time."""
+
+    def close(self) -> str:
+        """End it, and return what it has to say when no answer came."""
+
+
+def encode(number: int, kind: str, op: str, payload: Mapping[str, Any]) -> bytes:
+    """Return one frame with its newline; what is no text becomes U+FFFD, as in an inbox line."""
+    text = _compact({"v": 1, "id": number, "kind": kind, "op": op, "payload": payload})
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode() + b"\n"
+
+
+def decode(line: bytes) -> Frame | None:
+    """Return the frame in a line, or None when it is no envelope of this version."""
+    try:
+        found = jsonline.decode_object(line)
+    except jsonline.NotStrict:
+        return None
+    kind, op = found.get("kind"), found.get("op")
+    if found.get("v") != 1 or not isinstance(kind, str) or not isinstance(op, str) or "payload" not in found:
+        return None
+    return Frame(kind, op, found["payload"])
+
+
+def window(environ: Mapping[str, str]) -> float:
+    """Return the seconds in which most answers are read; raises Misuse when a variable makes no sense."""
+    name = "SOT_SEND_TIMEOUT" if environ.get("SOT_SEND_TIMEOUT") else "SEND_TIMEOUT"
+    return seconds_said(environ, name, WINDOW_SECS)
+
+
+def ask(
+    clock: Clock, endpoint: str, asker: Caller, op: str, payload: Mapping[str, Any], seconds: float
+) -> Answer | NoAnswer:
+    """Ask the daemon at `endpoint` once, over a connection of its own, and return its answer."""
+    request = encode(1, "req", op, payload)
+    if len(request) - 1 > FRAME_LIMIT:
+        return NoAnswer(f"frame envelope is {len(request) - 1} bytes; cap is {FRAME_LIMIT}", unsent=True)
+    silent = f"the daemon did not answer at {endpoint}"
+    deadline = clock.monotonic() + seconds
+    opened = _open(clock, endpoint, deadline)
+    if isinstance(opened, str):
+        return NoAnswer(f"{silent}: {opened}" if opened else silent, unsent=True)
+    why, found = "", None
+    try:
+        opened.send(_hello(asker) + request, max(0.0, deadline - clock.monotonic()))
+    except OSError as error:
+        why = _said(error)  # a daemon that refuses may close before it has read all: its word may be there
+    try:
+        found = _answer_in(_frames(clock, opened, deadline), op)
+    except OSError as error:  # the window passed, or the way broke
+        why = why or _said(error)
+    finally:
+        why = opened.close() or why
+    if found is None:
+        return NoAnswer(f"{silent}: {why}" if why else silent)
+    return found
+
+
+def _hello(asker: Caller) -> bytes:
+    said = {
+        "client_id": "sot-comm",
+        "last_seen_revision": 0,
+        "protocol": PROTOCOL,
+        "app_version": "comm",
+        "host": asker.host,
+        "os_user": f"uid:{os.geteuid()}",
+        "role": asker.role,
+        "name": asker.name,
+    }
+    return encode(1, "req", "hello", said)
+
+
+def _answer_in(frames: Iterator[Frame], op: str) -> Answer | NoAnswer | None:
+    """Return the answer to `op`, the refusal that stands in its place, or None when the daemon ended without either.
+
+    An older daemon refuses a hello for the protocol and answers all the same, so that refusal waits for the answer.
+    """
+    refused: NoAnswer | None = None
+    try:
+        for frame in frames:
+            if frame.kind != "res" or not isinstance(frame.payload, dict):
+                continue
+            answer = Answer(frame.payload)
+            if frame.op == op:
+                return answer
+            if frame.op == "hello" and answer.error:
+                refused = NoAnswer(f"hello refused: {answer.error}")
+                if answer.code != "protocol_mismatch":
+                    break
+    except OSError:
+        if refused is None:
+            raise
+    return refused
+
+
+def _frames(clock: Clock, opened: _Transport, deadline: float) -> Iterator[Frame]:
+    """Yield the frames that come until the deadline; raises OSError, TimeoutError when it has passed.
+
+    A line that is no frame is passed over, as a login's greeting before the first one; after one that has no end within
+    the limit nothing can be read any more.
+    """
+    held, skip = b"", 0
+    while True:
+        left = deadline - clock.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        part = opened.receive(left)
+        if not part:
+            return
+        held += part
+        while True:
+            gone = min(skip, len(held))
+            held, skip = held[gone:], skip - gone
+            line, newline, rest = held.partition(b"\n")
+            if len(line) > FRAME_LIMIT:
+                return
+            if not newline:
+                break
+            held = rest
+            frame = decode(line)
+            if frame is not None:
+                skip = frame.blob_bytes
+                yield frame
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _said(error: OSError) -> str:
+    return "" if isinstance(error, TimeoutError) else error.strerror or str(error)
+
+
+# -- the ways -----------------------------------------------------------------------------------------------------
+
+
+def _open(clock: Clock, endpoint: str, deadline: float) -> _Transport | str:
+    """Open the way to an endpoint, or say why it cannot be."""
+    where = endpoints.parsed(endpoint)
+    if where is None:
+        return "this version cannot dial it"
+    if isinstance(where, Remote):
+        try:
+            return _Bridge(clock, where)
+        except OSError as error:
+            return f"ssh could not be started: {_said(error)}"
+    return _connected(clock, where.path, deadline)
+
+
+class _Socket:
+    """A socket on this box."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def send(self, data: bytes, seconds: float) -> None:
+        self._connection.settimeout(max(seconds, 0.001))
+        self._connection.sendall(data)
+
+    def receive(self, seconds: float) -> bytes:
+        self._connection.settimeout(seconds)
+        return self._connection.recv(_CHUNK)
+
+    def close(self) -> str:
+        self._connection.close()
+        return ""
+
+
+def _connected(clock: Clock, path: str, deadline: float) -> _Socket | str:
+    import socket  # noqa: PLC0415  (most verbs ask nobody)
+
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        while True:
+            left = deadline - clock.monotonic()
+            connection.settimeout(max(left, 0.001))
+            try:
+                connection.connect(path)
+                break
+            except BlockingIOError:  # its queue is full, and the kernel does not wait for us
+                if left <= 0:
+                    raise
+                clock.sleep(_BUSY_PAUSE_S)
+        if _listener(connection) != os.geteuid():
+            connection.close()
+            return f"{path}: not connecting: another OS account listens on this socket"
+    except (OSError, ValueError) as error:
+        connection.close()
+        said = _said(error) if isinstance(error, OSError) else str(error)
+        return f"{path}: {said}" if said else ""
+    return _Socket(connection)
+
+
+def _listener(connection: socket.socket) -> int:
+    """Return the account that listens at the other end, as the kernel has it."""
+    import socket  # noqa: PLC0415  (loaded already by the only caller)
+    import struct  # noqa: PLC0415  (as above)
+
+    if sys.platform == "darwin":
+        data = connection.getsockopt(*_MACOS_PEER, 128)
+        return int(struct.unpack_from("II", data)[1])
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", data)[1])
+
+
+class _Bridge:
+    """The far end's own bridge, over ssh; its standard input stays open until the answer is there."""
+
+    def __init__(self, clock: Clock, where: Remote) -> None:
+        import subprocess  # noqa: PLC0415  (only another box is reached by a program)
+        import tempfile  # noqa: PLC0415  (as above)
+
+        # A file: a connection that ssh keeps for later would hold a pipe open.
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the bridge)
+        try:
+            self._bridge: Popen[bytes] = subprocess.Popen(
+                bridge_command(where, shared=_shared_connection()),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                bufsize=0,
+            )
+        except OSError:
+            self._stderr.close()
+            raise
+        self._clock = clock
+
+    def send(self, data: bytes, seconds: float) -> None:
+        end = self._clock.monotonic() + seconds
+        left, target = memoryview(data), self._pipe(0)
+        os.set_blocking(target, False)
+        while left:
+            self._wait(target, end - self._clock.monotonic(), writing=True)
+            with suppress(BlockingIOError):
+                left = left[os.write(target, left) :]
+
+    def receive(self, seconds: float) -> bytes:
+        self._wait(self._pipe(1), seconds, writing=False)
+        return os.read(self._pipe(1), _CHUNK)
+
+    def close(self) -> str:
+        self._bridge.kill()
+        for pipe in (self._bridge.stdin, self._bridge.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        self._bridge.wait()
+        with self._stderr as file:
+            file.seek(0)
+            said = file.read(_STDERR_LIMIT).decode("utf-8", "replace")
+        return " ".join(said.split())
+
+    def _pipe(self, which: int) -> int:
+        pipe = self._bridge.stdin if which == 0 else self._bridge.stdout
+        return -1 if pipe is None else pipe.fileno()
+
+    @staticmethod
+    def _wait(descriptor: int, seconds: float, *, writing: bool) -> None:
+        import select  # noqa: PLC0415  (only a bridge waits on descriptors)
+
+        watched = ([], [descriptor]) if writing else ([descriptor], [])
+        readable, writable, _ = select.select(*watched, [], max(0.0, seconds))
+        if not readable and not writable:
+            raise TimeoutError
+
+
+def bridge_command(where: Remote, *, shared: tuple[str, ...]) -> list[str]:
+    """Return the command that runs another box's bridge; `shared` are the options of a connection that is kept."""
+    bridge = "sotd stdio-bridge" + (f" --host {where.host}" if where.host else "")
+    return [*_SSH, *shared, where.target, f"{_PRELUDE}; {bridge}"]
+
+
+def _shared_connection() -> tuple[str, ...]:
+    """Return the options by which later questions go over the same connection, where there is a folder for it."""
+    import subprocess  # noqa: PLC0415  (as in the bridge)
+
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")
+    if not folder:
+        return ()
+    options = ("ControlMaster=auto", f"ControlPath={folder}/sot-comm-ssh-%C", "ControlPersist=600")
+    words = tuple(word for option in options for word in ("-o", option))
+    tried = subprocess.run(["ssh", "-G", *words, "localhost"], capture_output=True, check=False)
+    return words if tried.returncode == 0 else ()
