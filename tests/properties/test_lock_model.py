@@ -158,6 +158,13 @@ class Fleet(RuleBasedStateMachine):
             self.last_point = ""
             self.acting.die()
             raise Crash
+        if point == self.rival_at:
+            self.rival_at = ""
+            self.deep += 1
+            self.a_rival_tries()
+            self.deep -= 1
+            self.check()
+            return
         if self.deep > 1 or self.data.draw(st.integers(1, CALM.get(point, 2))) != 1:
             return
         self.deep += 1
@@ -170,6 +177,17 @@ class Fleet(RuleBasedStateMachine):
             self.deep -= 1
         self.check()
         raise_if_dead(self.acting)
+
+    def a_rival_tries(self) -> None:
+        """Another process of the same machine makes a whole try of up to a second."""
+        mine = self.acting
+        assert mine is not None
+        for rival in self.living():
+            if rival is not mine and rival.machine is mine.machine and not rival.turn.locked():
+                self.acting = rival
+                self.tries(rival, Wait.TOUCH)
+                self.acting = mine
+                return
 
     def a_late_release_lands(self) -> None:
         """The removal that a dead holder still had under way is made, before the settle is over."""
@@ -192,7 +210,7 @@ class Fleet(RuleBasedStateMachine):
         elif taker.alive and taker is not self.acting:
             self.acting = taker
             if what == "try":
-                self.tries(taker, Wait.HEARTBEAT)
+                self.tries(taker, self.data.draw(st.sampled_from([Wait.HEARTBEAT, Wait.TOUCH])))
             elif what == "clear" and not taker.turn.locked():
                 taker.does(lambda: clear(taker.home))
             elif what == "release":
@@ -204,6 +222,8 @@ class Fleet(RuleBasedStateMachine):
         self.acting = before
 
     acting: Taker | None = None
+    rival_at = ""
+    """The point at which another process comes to try."""
     last_point = ""
     """The point at which whoever comes to it next dies."""
 
@@ -233,6 +253,17 @@ class Fleet(RuleBasedStateMachine):
         self.last_point = ""
         if victim.alive:
             victim.die()
+
+    @rule(data=st.data(), point=st.sampled_from(LAST_POINTS))
+    @precondition(lambda self: not any(taker.held for taker in self.takers))
+    def two_reclaim_one_after_the_other(self, data: st.DataObject, point: str) -> None:
+        """A holder dies, one process reclaims it, and at some point of that another one comes."""
+        self.somebody_dies_in_the_midst_of_a_try(data, 0, "lock.taken")
+        one = self.start(0)
+        self.start(0)
+        self.rival_at = point
+        self.act(data, 0, lambda taker: self.tries(taker, Wait.TOUCH), [one])
+        self.rival_at = ""
 
     @rule(index=st.integers(0, 20), count=st.integers(1, 2))
     @precondition(lambda self: self.living())
@@ -333,5 +364,5 @@ def raise_if_dead(taker: Taker | None) -> None:
 
 TestFleet = Fleet.TestCase
 TestFleet.settings = settings(
-    max_examples=150, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=100, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
