@@ -186,7 +186,7 @@ def test_explain_when_asked_then_the_reasons_of_the_navs_detail(joined: Box) -> 
     assert "  needs you  it waits on a person" in lines
     assert "  root       /src/red" in lines
     found = asked(joined, "explain", "@red-box")
-    assert [reason["label"] for reason in found["reasons"]] == ["why", "needs you", "live", "mail", "row", "root"]
+    assert [reason["label"] for reason in found["reasons"]] == ["why", "needs you", "live", "mail", "root"]
     assert found["needs_you"] == "blocked"
 
 
@@ -460,6 +460,6 @@ def test_explain_when_a_fact_is_hostile_then_even_a_pipe_gets_one_visible_line_f
     code, out, _ = joined.run("explain", "@odd-box")
     text = out.decode()
     assert code == 0
-    assert len(text.splitlines()) == 7
+    assert len(text.splitlines()) == 6
     assert not [sign for sign in text if sign < " " and sign != "\n"]
     assert "␛]0;title␇" in text
