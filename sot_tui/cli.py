@@ -26,12 +26,18 @@ VERBS = {
     "context": "show who this process is to the others",
     "self-audit": "compare each row's identity slot with the project it names",
     "lock-clear": "clear the registry lock of a holder that is proved dead",
+    "worktree-new": "make a second working folder of this repository",
+    "worktree-clean": "remove the worktrees whose work is in their base",
+    "worktree-status": "show what each worktree holds, and who is there",
+    "worktree-sync": "remind the sessions whose worktree is behind, or merge",
     "install": "put the script names (comm-poll.sh, ...) into the comm home",
     "doctor": "check that everything is set up, and say the next step",
     "info": "show every path and every setting",
 }
 """The verbs, each a module of the same name in `verbs/`, and what each is for."""
 
+READ_ONLY = "--readonly"
+"""What opens a dashboard that only looks."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 PIPE_CLOSED = 141
@@ -42,17 +48,19 @@ Run many coding-agent sessions, and see at a glance who needs you.
 
 Examples:
   sot-tui                                  open the dashboard on the comm home
+  sot-tui --readonly                       look at it only: join nobody, write nothing
   sot-tui join                             take a handle for the project in this folder
   sot-tui send @Docs-box 'ready to merge'  send a message
   sot-tui poll                             read the mail of this session
   sot-tui list                             who is there, and what they do
 
-Usage: sot-tui [VERB [WORDS...]]
+Usage: sot-tui [--readonly | VERB [WORDS...]]
 
 Verbs (sot-tui VERB --help says more):
 {verbs}
 
 Options:
+  --readonly     open a dashboard that writes nothing
   -h, --help     show this and exit
   --version      show the version and exit
 
@@ -70,7 +78,7 @@ def main(argv: list[str] | None = None) -> int:
     if argv is not None:
         return _answered(argv)
     words = [*_called_as(sys.argv[0]), *sys.argv[1:]]
-    if not words:
+    if not words or words == [READ_ONLY]:
         return _answered(words)  # the dashboard runs long, and ends its threads itself
     gc.disable()
     code = _answered(words)
@@ -102,8 +110,8 @@ def _answered(argv: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if not words:
-        return _dashboard()
+    if not words or words == [READ_ONLY]:
+        return _dashboard(readonly=bool(words))
     verb = words[0]
     if verb in VERBS:
         # Called by name, so that nothing but the one verb is loaded.
@@ -121,7 +129,7 @@ def _run(words: list[str]) -> int:
     return 2
 
 
-def _dashboard() -> int:
+def _dashboard(*, readonly: bool) -> int:
     if not (os.isatty(0) and os.isatty(1)):
         from sot_tui.verbs._session import tell
 
@@ -129,7 +137,7 @@ def _dashboard() -> int:
         return 2
     from sot_tui.screens.app import main as open_dashboard
 
-    return int(open_dashboard() or 0)
+    return int(open_dashboard(readonly=readonly) or 0)
 
 
 def _fault(error: Exception) -> int:

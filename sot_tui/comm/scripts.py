@@ -32,6 +32,10 @@ SCRIPTS = {
     "comm-send.sh": "send",
     "comm-session-start.sh": "session-start",
     "comm-status.sh": "status",
+    "comm-worktree-clean.sh": "worktree-clean",
+    "comm-worktree-new.sh": "worktree-new",
+    "comm-worktree-status.sh": "worktree-status",
+    "comm-worktree-sync.sh": "worktree-sync",
 }
 """The reference client's scripts (contract, Mail and address-book verbs), and the verb that each one is here."""
 
