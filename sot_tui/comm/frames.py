@@ -40,7 +40,7 @@ def frame(sender: str, to: str, repo: str, msg: str, ts: str) -> bytes:
 
     An empty `to` makes a broadcast copy.
     """
-    return _utf8(_compact({"from": sender, "to": to, "repo": repo, "msg": msg, "ts": ts})) + b"\n"
+    return utf8(_compact({"from": sender, "to": to, "repo": repo, "msg": msg, "ts": ts})) + b"\n"
 
 
 def parse_line(line: bytes) -> Frame | None:
@@ -68,7 +68,7 @@ def shown(line: bytes) -> bytes | None:
     if found is None:
         return None
     text = f"[{found.ts}] [{found.sender}:{found.repo}] {found.msg}"
-    return _utf8(text.rstrip("\n")) + b"\n"
+    return utf8(text.rstrip("\n")) + b"\n"
 
 
 def counts(line: bytes, handle: str) -> bool:
@@ -95,7 +95,8 @@ def _text(value: Any) -> str:
     return _compact(value)
 
 
-def _utf8(text: str) -> bytes:
+def utf8(text: str) -> bytes:
+    """Return a text's bytes; what is no text (a lone surrogate, a byte that was not UTF-8) is U+FFFD."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:

@@ -13,7 +13,7 @@ import os
 import sys
 from contextlib import suppress
 
-from sot_tui.comm import endpoints, jsonline
+from sot_tui.comm import endpoints, frames, jsonline
 from sot_tui.comm.clock import seconds_said
 from sot_tui.comm.endpoints import Remote
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple, Protocol
@@ -36,6 +36,8 @@ WINDOW_SECS = 10.0
 _CHUNK = 1 << 16
 _BUSY_PAUSE_S = 0.02
 """Between two tries at a socket whose queue is full."""
+_QUOTED_LIMIT = 200
+"""Characters of a payload that a sentence quotes."""
 _STDERR_LIMIT = 4096
 """Bytes of what a transport says when no answer came."""
 
@@ -72,7 +74,7 @@ class Answer(NamedTuple):
         said = self.payload.get("error")
         if said is None:
             return ""
-        return said if isinstance(said, str) and said else _compact(said)
+        return said if isinstance(said, str) and said else shown(said)
 
     @property
     def code(self) -> str:
@@ -120,7 +122,7 @@ class _Transport(Protocol):
 def encode(number: int, kind: str, op: str, payload: Mapping[str, Any]) -> bytes:
     """Return one frame with its newline; what is no text becomes U+FFFD, as in an inbox line."""
     text = _compact({"v": 1, "id": number, "kind": kind, "op": op, "payload": payload})
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode() + b"\n"
+    return frames.utf8(text) + b"\n"
 
 
 def decode(line: bytes) -> Frame | None:
@@ -234,6 +236,12 @@ def _frames(clock: Clock, opened: _Transport, deadline: float) -> Iterator[Frame
             if frame is not None:
                 skip = frame.blob_bytes
                 yield frame
+
+
+def shown(payload: object) -> str:
+    """Return a payload as a sentence quotes it: compact, one line, and not without end."""
+    text = _compact(payload)
+    return text if len(text) <= _QUOTED_LIMIT else text[:_QUOTED_LIMIT] + "…"
 
 
 def _compact(value: object) -> str:

@@ -63,7 +63,7 @@ class Mailroom:
         here = self._sender(f"@{to}")
         if isinstance(here, str):
             return Outcome(good=False, sentence=here)
-        outcome = routes.send(self._home, here.name, here.project.repo, to, text)
+        outcome = routes.send(self._home, here.name, here.project.repo, to, text, environ=self._environ)
         return Outcome(good=isinstance(outcome, routes.Filed), sentence=outcome.sentence)
 
     def broadcast(self, command: Broadcast) -> BroadcastDone:
@@ -77,7 +77,9 @@ class Mailroom:
             if not names.is_file_safe(handle):
                 failed[handle] = f"FAILED -> @{handle}: {names.not_a_handle(handle)}"
                 continue
-            outcome = routes.send(self._home, here.name, here.project.repo, handle, command.text, broadcast=True)
+            outcome = routes.send(
+                self._home, here.name, here.project.repo, handle, command.text, broadcast=True, environ=self._environ
+            )
             if isinstance(outcome, routes.Failed):
                 failed[handle] = outcome.sentence
         reached = len(wanted) - len(failed)

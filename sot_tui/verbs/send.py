@@ -79,12 +79,12 @@ def _file(home: Home, here: Context, handle: str, body: str, *, broadcast: bool)
         tell(f"FAILED -> @{handle}: {names.not_a_handle(handle)}")
         return False
     outcome = routes.send(home, here.name, here.project.repo, handle, body, broadcast=broadcast)
+    if outcome.note:
+        tell(*outcome.note.split("\n"))
     if isinstance(outcome, routes.Failed):
         tell(outcome.sentence)
         return False
-    if outcome.note:
-        tell(outcome.note)
-    answer(f"  filed -> @{handle}")
+    answer(outcome.sentence if outcome.by_daemon else f"  {outcome.sentence}")
     return True
 
 
