@@ -25,6 +25,8 @@ _START = re.compile(r"[ \t\n\r]*\{[ \t\n\r]*")
 _PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
 _NEXT = re.compile(r"[ \t\n\r]*(?:(,)[ \t\n\r]*|\})")
+_BETWEEN = ",\n    "
+"""What stands between two entries that were written here."""
 _END = re.compile(r"[ \t\n\r]*\Z")
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -167,7 +169,7 @@ def data_of(registry: Registry) -> bytes:
             members = (
                 value.members() if isinstance(value, Agents) else {name: _member(name, value[name]) for name in value}
             )
-            text = "{\n    " + ",\n    ".join(members.values()) + "\n  }" if members else "{}"
+            text = "{\n    " + _BETWEEN.join(members.values()) + "\n  }" if members else "{}"
             top[key] = ""
             lines.append(f'"agents": {text}')
         else:
@@ -221,9 +223,10 @@ def _members(text: str, at: int, known: Mapping[str, str]) -> tuple[dict[str, st
     guess, member = next(before, ("", ""))
     while True:
         if member and member[-1] in '"}]' and text.startswith(member, at):
-            key, end = guess, at + len(member)
-            values.pop(key, None)
-            members[key] = member
+            end = at + len(member)
+            members[guess] = member
+            if values:
+                values.pop(guess, None)
             guess, member = next(before, ("", ""))
         else:
             key, start = _key(text, at)
@@ -231,6 +234,9 @@ def _members(text: str, at: int, known: Mapping[str, str]) -> tuple[dict[str, st
             members[key] = text[at:end]  # a key that stands twice: the last one counts, as for jq
             if key == guess:
                 guess, member = next(before, ("", ""))
+        if text.startswith(_BETWEEN, end):
+            at = end + len(_BETWEEN)
+            continue
         after = _NEXT.match(text, end)
         if after is None:
             raise ValueError("the next member, or the end, was to come")
