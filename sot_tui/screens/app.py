@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.worker import Worker, WorkerState
 
 from sot_tui.comm.home import home_here
-from sot_tui.engine.service import Engine, LocalClient
+from sot_tui.engine.service import LocalClient, engine_here
 from sot_tui.screens import actions, themes
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.desk import Desk
@@ -135,16 +135,16 @@ class SotApp(App[None]):
             self.push_screen(HelpScreen(self.desk, screen.WHERE))
 
 
-def main() -> int:
+def main(*, readonly: bool = False) -> int:
     """Open the dashboard on this environment's comm home, with the engine in this process; return the exit code."""
     for name in ("COLUMNS", "LINES"):
         # A shell that exports its own size says it once and never again; the terminal always knows.
         os.environ.pop(name, None)
-    return asyncio.run(_dashboard())
+    return asyncio.run(_dashboard(readonly=readonly))
 
 
-async def _dashboard() -> int:
-    async with Engine(home_here(), os.environ) as engine:
+async def _dashboard(*, readonly: bool) -> int:
+    async with engine_here(home_here(), os.environ, readonly=readonly) as engine:
         app = SotApp(LocalClient(engine), theme=engine.config.of("theme"))
         await app.run_async()
     return app.return_code or 0
