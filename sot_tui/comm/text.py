@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import sys
 
+from sot_tui.comm.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _SIGNS: dict[int, int] = {code: 0x2400 + code for code in range(0x20)}
 _SIGNS[0x7F] = 0x2421
 _SIGNS.update(dict.fromkeys(range(0x80, 0xA0), 0xFFFD))
@@ -45,6 +50,17 @@ def visible_lines(text: str, limit: int = LINE_LIMIT) -> str:
     """Return `text` with its line breaks kept, tabs as blanks, and every line as `visible` would show it."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(visible(line.replace("\t", "    "), limit) for line in lines)
+
+
+def speaks_utf8(environ: Mapping[str, str]) -> bool:
+    """Tell whether the locale that the variables name is UTF-8, so that a terminal shows more signs than ASCII's.
+
+    An interpreter that finds no locale but C reads UTF-8 all the same, and puts that into LC_CTYPE itself: what stands
+    there then is not what the terminal was told.
+    """
+    own = bool(sys.flags.utf8_mode) and not environ.get("PYTHONUTF8")
+    said = environ.get("LC_ALL") or ("" if own else environ.get("LC_CTYPE")) or environ.get("LANG", "")
+    return "utf8" in said.lower().replace("-", "")
 
 
 def printable(text: str) -> str:

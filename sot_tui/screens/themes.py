@@ -1,7 +1,8 @@
-"""The colours: one dark and one light theme of ours, beside those that Textual brings.
+"""The colours: a dark, a light, a 16-colour and a colourless theme of ours, beside those that Textual brings.
 
 A state's colour is a variable of its own, so that a theme may choose it and any other theme still has one. Colour is
-never the only sign: with `NO_COLOR`, or on a terminal of 16 colours, shapes and words say the same.
+never the only sign: shapes and words say the same. The 16-colour theme takes the terminal's own colours, whatever
+ground they are made for; the colourless one says everything by bold, dim and reverse, and is used for `NO_COLOR`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from textual.theme import Theme
 
 DEFAULT = "sot-dark"
 """The theme when the configuration names none."""
+ANSI = "sot-ansi"
+"""The theme of a terminal of 16 colours, when the configuration names none."""
+MONO = "sot-mono"
+"""The theme without any colour, for `NO_COLOR`."""
 
 STATE_DEFAULTS = {
     "state-blocked": "$error",
@@ -73,5 +78,78 @@ _LIGHT = Theme(
         "footer-key-foreground": "#9a5b00",
     },
 )
-OURS = (_DARK, _LIGHT)
+_ANSI = Theme(
+    name="sot-ansi",
+    ansi=True,
+    primary="ansi_blue",
+    secondary="ansi_magenta",
+    accent="ansi_yellow",
+    warning="ansi_yellow",
+    error="ansi_red",
+    success="ansi_green",
+    foreground="ansi_default",
+    background="ansi_default",
+    surface="ansi_default",
+    panel="ansi_default",
+    boost="ansi_default",
+    variables={
+        "state-blocked": "ansi_red",
+        "state-done": "ansi_green",
+        "state-working": "ansi_cyan",
+        "state-waiting": "ansi_yellow",
+        "state-idle": "ansi_default",
+        "state-silent": "ansi_default",
+        "state-you": "ansi_magenta",
+        "state-stale": "ansi_default",
+        "ansi-background": "ansi_default",
+        "ansi-foreground": "ansi_default",
+        "block-cursor-foreground": "ansi_black",
+        "block-cursor-background": "ansi_cyan",
+        "border": "ansi_blue",
+        "border-blurred": "ansi_default",
+        "scrollbar": "ansi_blue",
+        "scrollbar-background": "ansi_default",
+        "footer-key-foreground": "ansi_yellow",
+    },
+)
+_MONO = Theme(
+    name=MONO,
+    ansi=True,
+    primary="ansi_default",
+    secondary="ansi_default",
+    accent="ansi_default",
+    warning="ansi_default",
+    error="ansi_default",
+    success="ansi_default",
+    foreground="ansi_default",
+    background="ansi_default",
+    surface="ansi_default",
+    panel="ansi_default",
+    boost="ansi_default",
+    variables=dict.fromkeys(
+        (
+            *STATE_DEFAULTS,
+            "ansi-background",
+            "ansi-foreground",
+            "border",
+            "border-blurred",
+            "scrollbar",
+            "scrollbar-hover",
+            "scrollbar-active",
+            "scrollbar-background",
+            "scrollbar-background-hover",
+            "scrollbar-background-active",
+            "block-cursor-background",
+            "block-cursor-foreground",
+            "input-cursor-background",
+            "input-selection-background",
+            "link-color",
+            "link-color-hover",
+            "link-background-hover",
+            "footer-key-foreground",
+        ),
+        "ansi_default",
+    ),
+)
+OURS = (_DARK, _LIGHT, _ANSI, _MONO)
 """The themes that are registered beside Textual's own."""

@@ -30,7 +30,7 @@ from sot_tui.comm.home import home_here, open_entries
 from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.proof import own_record
 from sot_tui.comm.registry import Registry
-from sot_tui.comm.text import visible
+from sot_tui.comm.text import speaks_utf8, visible
 from sot_tui.verbs import _setup
 from sot_tui.verbs._session import ask, misused, say, say_json
 from sot_tui.verbs.hooks import own_command
@@ -199,7 +199,6 @@ def _hooks(home: Home, agent: str) -> Hooks:
 def _terminal() -> Terminal:
     """Return what the environment and the kernel say of the terminal."""
     open_on = [descriptor for descriptor in (1, 2, 0) if os.isatty(descriptor)]
-    locale = next((said for name in ("LC_ALL", "LC_CTYPE", "LANG") if (said := os.environ.get(name))), "")
     term = os.environ.get("TERM", "")
     size: tuple[int, int] | None = None
     if open_on:
@@ -212,6 +211,6 @@ def _terminal() -> Terminal:
         term,
         true_colour=os.environ.get("COLORTERM", "") in {"truecolor", "24bit"} or term.endswith("-direct"),
         no_colour=bool(os.environ.get("NO_COLOR")),
-        utf8=locale.lower().replace("-", "").find("utf8") >= 0,
+        utf8=speaks_utf8(os.environ),
         size=size,
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, overload
 
 from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -115,6 +116,9 @@ class Lines(ScrollView, can_focus=True):
     Lines > .lines--cursor { background: $primary 22%; }
     Lines > .lines--cursor-blurred { background: $foreground 9%; }
     Lines > .lines--hover { background: $foreground 6%; }
+    Lines:ansi > .lines--cursor { background: transparent; text-style: reverse; }
+    Lines:ansi > .lines--cursor-blurred { background: transparent; text-style: underline; }
+    Lines:ansi > .lines--hover { background: transparent; text-style: underline; }
     Lines > .lines--bar { color: $primary; text-style: bold; }
     Lines > .lines--strong { text-style: bold; }
     Lines > .lines--dim { color: $foreground 55%; }
@@ -128,6 +132,9 @@ class Lines(ScrollView, can_focus=True):
     Lines > .lines--silent { color: $state-silent; }
     Lines > .lines--you { color: $state-you; }
     Lines > .lines--stale { color: $state-stale; }
+    Lines:ansi > .lines--dim { color: $foreground; text-style: dim; }
+    Lines:ansi > .lines--silent { text-style: dim; }
+    Lines:ansi > .lines--stale { text-style: dim; }
     """
 
     class Moved(Message):
@@ -176,8 +183,8 @@ class Lines(ScrollView, can_focus=True):
         """Return the keys, in the order of the lines."""
         return self._keys
 
-    def show(self, keys: Sequence[str]) -> None:
-        """Show the lines of these keys in this order; the selection goes with its line."""
+    def show(self, keys: Sequence[str], first: str = "") -> None:
+        """Show the lines of these keys in this order; the selection goes with its line, or begins with `first`."""
         wanted = keys if isinstance(keys, Numbered) else tuple(keys)
         if wanted != self._keys:
             before = self._rank.get(self._selected, 0) if self._selected is not None else 0
@@ -186,11 +193,11 @@ class Lines(ScrollView, can_focus=True):
                 _Ranks(wanted) if isinstance(wanted, Numbered) else {key: rank for rank, key in enumerate(wanted)}
             )
             self.virtual_size = Size(self.size.width, len(self._keys))
-            if self._hover not in self._rank:
+            if self._hover is not None and self._hover not in self._rank:
                 self._hover = None
-            if self._selected not in self._rank:
-                gone = self._keys[min(before, len(self._keys) - 1)] if self._keys else None
-                self._select(gone)
+            if self._selected is None or self._selected not in self._rank:
+                near = self._keys[min(before, len(self._keys) - 1)] if self._keys else None
+                self._select(first if first in self._rank else near)
             self._keep_in_sight()
         self.repaint()
 
@@ -232,6 +239,10 @@ class Lines(ScrollView, can_focus=True):
         return _Painted(self._paint(key, width, chosen), base, width)
 
     def _style(self, base: str, part: str) -> Style:
+        if base and self.get_component_styles(base).text_style.reverse:
+            # The terminal's own colours, reversed: with its part's colour each piece would stand on another ground.
+            bold = part and self.get_component_styles(f"lines--{part}").text_style.bold
+            return self.get_visual_style(base).rich_style + RichStyle(reverse=True, bold=bool(bold))
         # As one visual style, so that a colour that lets the background through is mixed with the line's own.
         names = [base] if base else []
         if part:
