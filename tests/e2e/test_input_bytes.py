@@ -1,0 +1,42 @@
+"""What a keyboard, a paste or a broken line may send: no byte of it ends the dashboard."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xff", b"\xe9 ", b"\xc3", b"\xf0\x9f", b"\x1b[200~\xff\xfe\x00\x80 pasted\x1b[201~", b"\x1b[<0;\xff;3M"],
+    ids=["no utf-8", "latin-1", "cut short", "cut emoji", "binary paste", "broken mouse report"],
+)
+def test_dashboard_when_the_terminal_sends_no_utf8_then_it_goes_on(comm_home: Path, data: bytes) -> None:
+    """One Latin-1 letter ended the dashboard once, and took the draft with it."""
+    child = pexpect.spawn(sys.executable, ["-m", "sot_tui"], dimensions=(30, 100), timeout=20, echo=False)
+    try:
+        child.expect(b"No session has joined yet")
+        child.send(data)
+        # What was cut short may take the next key with it, as in any terminal; the one after is a key again.
+        for _ in range(5):
+            child.send(b"?")
+            if child.expect([b"Keys in", pexpect.TIMEOUT], timeout=4) == 0:
+                break
+        else:
+            pytest.fail("no key is heard any more")
+        child.kill(signal.SIGTERM)
+        child.expect(pexpect.EOF)
+        child.close()
+        assert child.exitstatus == 0
+    finally:
+        child.close(force=True)
+    assert comm_home.is_dir()
