@@ -37,13 +37,16 @@ def operator_of(home: Home, environ: Mapping[str, str], wanted: str) -> Operator
     piece = names.host_piece(host)
     return Operator(
         names.operator_handle(host, wanted),
-        Pin(f"{home.selves}/operator-{piece}.txt", identity.make_project(home.path)),
+        # By its real path: the same folder reached through a link is the same project.
+        Pin(f"{home.selves}/operator-{piece}.txt", identity.make_project(home.disk.real_path(home.path))),
     )
 
 
 def join(home: Home, environ: Mapping[str, str], person: Operator) -> str:
     """Join as the operator and return the handle; raises Refused with the join's own words."""
-    wish = joining.Wish(name=person.handle)
+    # The slot is this program's own and lies in the comm home itself: one that names another root is of a time when the
+    # home lay elsewhere, and is written over.
+    wish = joining.Wish(name=person.handle, repin=True)
     outcome = joining.join(home, environ, home.path, wish, person.pin)
     if isinstance(outcome, joining.NotJoined):
         raise Refused(outcome.notes[-1] if outcome.notes else f"@{person.handle} could not join")
@@ -60,7 +63,7 @@ def remove_stale(home: Home, environ: Mapping[str, str], person: Operator, handl
     book = registry.read(home)
     if not isinstance(book, registry.Unread) and registry.is_live(book.entry(handle), home.clock.now()):
         return Outcome(good=False, sentence=f"@{handle} is live again; nothing was removed")
-    outcome = joining.remove(home, here, handle)
+    outcome = joining.remove(home, here, handle, environ)
     return Outcome(good=isinstance(outcome, joining.Left), sentence=outcome.sentence)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sot_tui.comm import registry_lock
+from sot_tui.comm import identity, registry_lock
 from sot_tui.comm.clock import SystemClock
 from sot_tui.comm.errors import Refused
 from sot_tui.comm.home import Home, ensure_home
@@ -173,3 +173,25 @@ def test_registry_when_its_bytes_are_the_same_then_is_not_taken_apart_again(comm
     observer = Observer(home)
     first, second = observer.registry(), observer.registry()
     assert first.agents is second.agents  # type: ignore[union-attr]  # both were read well
+
+
+def test_operator_when_the_home_is_reached_by_another_path_or_was_moved_then_is_the_same_person(
+    comm_home: Path,
+) -> None:
+    """A link to the comm home, or a new place for it, once left the person unable to send for good."""
+    environ = {"SOT_SELF_HOST": "box", "HOME": str(comm_home.parent)}
+    linked, moved = comm_home.parent / "linked", comm_home.parent / "moved"
+
+    def sender(path: Path) -> str | None:
+        home = Home(str(path))
+        person = operator.operator_of(home, environ, "")
+        assert operator.join(home, environ, person) == "operator-box"
+        return identity.sender_fault(operator.verified(home, environ, person))
+
+    comm_home.parent.mkdir(exist_ok=True)
+    assert sender(comm_home) is None
+    linked.symlink_to(comm_home)
+    assert sender(linked) is None
+    linked.unlink()
+    comm_home.rename(moved)
+    assert sender(moved) is None
