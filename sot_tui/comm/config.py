@@ -46,8 +46,19 @@ class Key(NamedTuple):
 
 KEYS = (
     Key("operator", Kind.TEXT, "", "Your own handle; `operator-<host>` when it is empty."),
-    Key("theme", Kind.TEXT, "sot-dark", "The colours: `sot-dark`, `sot-light`, or any theme that the palette lists."),
-    Key("ascii", Kind.SWITCH, False, "Draw shapes, bars and lines with ASCII signs alone."),
+    Key(
+        "theme",
+        Kind.TEXT,
+        "sot-dark",
+        "The colours: `sot-dark`, `sot-light`, `sot-ansi` (the terminal's own 16), `sot-mono` (none, as with `NO_COLOR`), "
+        "or any that the palette lists.",
+    ),
+    Key(
+        "ascii",
+        Kind.SWITCH,
+        False,
+        "Draw shapes, bars and lines with ASCII signs alone; when it is not set, a locale that is not UTF-8 does so.",
+    ),
     Key("mouse", Kind.SWITCH, True, "Take clicks and the wheel; when false, the terminal keeps the mouse to itself."),
     Key("doubt_secs", Kind.SECONDS, 300, "After how long without a heartbeat `working` becomes `working?`."),
     Key("editor", Kind.TEXT, "vi", "The command that a message is written or opened with.", ("VISUAL", "EDITOR")),

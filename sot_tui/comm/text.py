@@ -58,7 +58,7 @@ def speaks_utf8(environ: Mapping[str, str]) -> bool:
     An interpreter that finds no locale but C reads UTF-8 all the same, and puts that into LC_CTYPE itself: what stands
     there then is not what the terminal was told.
     """
-    own = bool(sys.flags.utf8_mode) and not environ.get("PYTHONUTF8")
+    own = bool(sys.flags.utf8_mode)
     said = environ.get("LC_ALL") or ("" if own else environ.get("LC_CTYPE")) or environ.get("LANG", "")
     return "utf8" in said.lower().replace("-", "")
 
