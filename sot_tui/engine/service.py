@@ -208,16 +208,32 @@ class Engine:
     # -- duties ------------------------------------------------------------------------------------------------------
 
     async def _make_home(self, well: Callable[[], None]) -> None:
-        """Make what is missing of the comm home, and record the inbox lock's manager, once."""
+        """Make what is missing of the comm home, and record the inbox lock's manager: once for each folder it is.
+
+        A home that was removed stays so until a session makes it anew; then it lacks the record, without which nobody
+        can file, and this box starts on it as on any other.
+        """
+        while True:
+            try:
+                fault = await self._in("registry", self._made_home)
+            finally:
+                self._made.set()  # what cannot be made can be looked at all the same
+                self._hint.set()
+            if fault:
+                raise Unreadable(fault)
+            well()
+            made = found = await self._in("look", self._folder)
+            while found is None or found == made:
+                await asyncio.sleep(self._tick_s)
+                found = await self._in("look", self._folder)
+
+    def _folder(self) -> tuple[int, int] | None:
+        """Return which folder the comm home is now; None when there is none."""
         try:
-            fault = await self._in("registry", self._made_home)
-        finally:
-            self._made.set()  # what cannot be made can be looked at all the same
-            self._hint.set()
-        if fault:
-            raise Unreadable(fault)
-        well()
-        await asyncio.Event().wait()
+            found = self._home.disk.target_stat(self._home.path)
+        except OSError:
+            return None
+        return (found.st_dev, found.st_ino)
 
     def _made_home(self) -> str:
         try:
