@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from sot_tui.comm import facts, identity, names, registry, scratch, turns
+from sot_tui.comm import facts, identity, names, registry, row_claims, scratch, turns
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.facts import Verb
@@ -18,6 +18,7 @@ from sot_tui.comm.identity import Binding, Context
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.registry import NotWritten, Registry
 from sot_tui.comm.registry_lock import Wait
+from sot_tui.comm.row_claims import NOT_ASKED, Clearance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,10 +95,11 @@ def join(home: Home, environ: Mapping[str, str], cwd: str, wish: Wish, pin: Pin 
     if refused:
         return refused._replace(notes=(*said, *refused.notes))
     choice = _Choice("")
+    cleared = NOT_ASKED
 
     def take(book: Registry) -> bool:
         nonlocal choice
-        choice = _choose(book, here, wish, home.clock.now())
+        choice = _choose(book, here, wish, home.clock.now(), cleared)
         if not choice.handle:
             return False
         entry = _entry(here, wish, stamp(home.clock.now()))
@@ -110,6 +112,9 @@ def join(home: Home, environ: Mapping[str, str], cwd: str, wish: Wish, pin: Pin 
     if not wish.name and not here.name and isinstance(registry.read(home), registry.Unread):
         line = "comm: the registry could not be read, so no handle was derived; nothing was written"
         return NotJoined((*said, line), Exit.FAILED)
+    if not here.row:  # before the lock: nobody waits for a daemon while holding it
+        cleared = row_claims.asked(home, environ, here, _candidates(here, wish))
+        said = (*said, *cleared.notes)
     written = registry.replace(home, take, Wait.RULED)
     if isinstance(written, NotWritten):
         return NotJoined((*said, written.sentence), Exit.FAILED)
@@ -117,7 +122,10 @@ def join(home: Home, environ: Mapping[str, str], cwd: str, wish: Wish, pin: Pin 
     if not choice.handle:
         return NotJoined(notes, Exit.FAILED)
     joined = _settle_in(home, here, choice.handle, written.registry, notes)
-    return joined._replace(stranded=choice.stranded) if isinstance(joined, Joined) else joined
+    if isinstance(joined, NotJoined):
+        return joined
+    untold = row_claims.declared(home, environ, here, choice.handle) if here.row else ""
+    return joined._replace(stranded=choice.stranded, notes=(*joined.notes, *untold.splitlines()))
 
 
 def _refused_before(here: Context, wish: Wish) -> NotJoined | None:
@@ -147,26 +155,35 @@ def _refused_before(here: Context, wish: Wish) -> NotJoined | None:
 # -- which handle -------------------------------------------------------------------------------------------------
 
 
-def _choose(book: Registry, here: Context, wish: Wish, now: float) -> _Choice:
+def _candidates(here: Context, wish: Wish) -> tuple[str, ...]:
+    """Return every handle that this join may come to."""
+    if wish.name:
+        return (wish.name,)
+    tiers = (names.derived(here.project.folder, here.handle_host, tier) for tier in names.TIERS)
+    own = here.name or (here.self_file.handle if here.held_by else "")
+    return (own, *tiers) if own else tuple(tiers)
+
+
+def _choose(book: Registry, here: Context, wish: Wish, now: float, cleared: Clearance) -> _Choice:
     """Return the handle to take from this registry."""
     if wish.name:
-        row = _held(book, wish.name, here)
+        row = _held(book, wish.name, here, cleared)
         return _Choice("", (_refusal(wish.name, row),)) if row else _Choice(wish.name)
     own = here.name or (here.self_file.handle if here.held_by else "")
     if not own:
-        return _derive(book, here, now)
+        return _derive(book, here, now, cleared)
     # A name that only the self file gave is not a pin: it is stepped past like a derived one.
-    if _held(book, own, here):
+    if _held(book, own, here, cleared):
         step = _Step(f"comm: @{own} (named by this session's self file) is held by a row; {_FROM_OUTSIDE}")
     elif _is_anothers(book, own, here):
         step = _collision(book, own, now)
     else:
         return _Choice(own)
-    derived = _derive(book, here, now)
+    derived = _derive(book, here, now, cleared)
     return step.choice(derived.handle) if derived.handle else derived
 
 
-def _derive(book: Registry, here: Context, now: float) -> _Choice:
+def _derive(book: Registry, here: Context, now: float, cleared: Clearance) -> _Choice:
     """Return the first of the three derived handles that this project may take, and why not an earlier one.
 
     A row's handle is stepped past from outside; one that another project's root holds is stepped past by anybody.
@@ -175,7 +192,7 @@ def _derive(book: Registry, here: Context, now: float) -> _Choice:
     first: _Step | None = None
     for tier in names.TIERS:
         handle = names.derived(here.project.folder, here.handle_host, tier)
-        row = _held(book, handle, here)
+        row = _held(book, handle, here, cleared)
         if row:
             first = first or _Step(f"comm: @{handle} is held by a row; {_FROM_OUTSIDE}")
         elif _is_anothers(book, handle, here, rootless=True):
@@ -224,16 +241,12 @@ def _is_anothers(book: Registry, handle: str, here: Context, *, rootless: bool =
     return root != here.project.root if root else rootless
 
 
-def _held(book: Registry, handle: str, here: Context) -> str:
+def _held(book: Registry, handle: str, here: Context, cleared: Clearance) -> str:
     """Return the row that keeps this process from taking a handle, or nothing.
 
-    A join that carries a row id takes it back from any row. From outside, and with no daemon to rule, the registry's
-    binding decides.
+    A join that carries a row id takes it back from any row.
     """
-    if here.row:
-        return ""
-    binding, row = identity.row_binding(book, handle, here.row)
-    return row if binding is Binding.OTHER else ""
+    return "" if here.row else row_claims.holder(book, handle, here, cleared)
 
 
 def _refusal(handle: str, row: str) -> str:
@@ -276,8 +289,6 @@ def _settle_in(home: Home, here: Context, handle: str, book: Registry, notes: tu
         return NotJoined((*notes, line), Exit.FAILED)
     if book.version != PROTOCOL_VERSION:
         notes = (*notes, _other_version(book.version))
-    if here.row:
-        notes = (*notes, _not_declared(here.row, handle))
     others = tuple(name for name in book.agents if name != handle)
     return Joined(handle, here._replace(name=handle), inbox, others, notes)
 
@@ -287,13 +298,6 @@ def _other_version(version: object) -> str:
     return (
         f"WARNING: registry protocol v{said} != client v{PROTOCOL_VERSION} — "
         "run ShipTools.update_comm() on all machines"
-    )
-
-
-def _not_declared(row: str, handle: str) -> str:
-    return (
-        f"comm-join.sh: WARNING — this shell's identity names row '{row}' but no daemon endpoint could be resolved; "
-        f"the daemon won't learn '@{handle}' until the next comm-session-start."
     )
 
 
@@ -340,20 +344,23 @@ def leave(home: Home, here: Context) -> Left | NotLeft:
     return Left(f"Left sot-comm (@{here.name} removed).")
 
 
-def remove(home: Home, here: Context, handle: str) -> Left | NotLeft:
+def remove(home: Home, here: Context, handle: str, environ: Mapping[str, str] = os.environ) -> Left | NotLeft:
     """Remove another handle's entry, and nothing else; a row's handle stays where no daemon rules that it is free."""
     row = ""
+    cleared = NOT_ASKED
     found = False
 
     def drop(book: Registry) -> bool:
         nonlocal row, found
-        binding, bound = identity.row_binding(book, handle, here.row)
-        row = bound if binding is Binding.OTHER else ""
+        row = row_claims.holder(book, handle, here, cleared)
         found = handle in book.agents
         return not row and book.agents.pop(handle, None) is not None
 
-    if isinstance(registry.read(home), registry.Unread):
+    book = registry.read(home)
+    if isinstance(book, registry.Unread):
         return NotLeft(_NOTHING_REMOVED)
+    if identity.row_binding(book, handle, here.row)[0] is Binding.OTHER:
+        cleared = row_claims.asked(home, environ, here, (handle,))
     written = registry.replace(home, drop, Wait.RULED)
     if isinstance(written, NotWritten):
         return NotLeft(written.sentence)
