@@ -222,18 +222,26 @@ class Engine:
             if fault:
                 raise Unreadable(fault)
             well()
-            made = found = await self._in("look", self._folder)
+            made = found = await self._in("look", self._standing)
             while found is None or found == made:
                 await asyncio.sleep(self._tick_s)
-                found = await self._in("look", self._folder)
+                found = await self._in("look", self._standing)
 
-    def _folder(self) -> tuple[int, int] | None:
-        """Return which folder the comm home is now; None when there is none."""
+    def _standing(self) -> tuple[int, int, bool] | None:
+        """Return which folder the comm home is now, and whether it has the record; None when there is none.
+
+        A new folder may be given the old one's number, so the number alone does not tell it.
+        """
+        disk = self._home.disk
         try:
-            found = self._home.disk.target_stat(self._home.path)
+            found = disk.target_stat(self._home.path)
         except OSError:
             return None
-        return (found.st_dev, found.st_ino)
+        try:
+            disk.stat(self._home.lock_manager)
+        except OSError:
+            return (found.st_dev, found.st_ino, False)
+        return (found.st_dev, found.st_ino, True)
 
     def _made_home(self) -> str:
         try:
