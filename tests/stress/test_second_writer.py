@@ -13,6 +13,7 @@ import re
 import shutil
 import stat
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).with_name("second_writer.sh")
 TOOLS = ("bash", "jq", "perl", "flock", "link")
 OURS = "ours"
+PAUSE_S = 0.03
+"""The longest pause between two of our steps; the tools of one of the other's steps take about as long."""
 
 pytestmark = pytest.mark.skipif(
     not all(map(shutil.which, TOOLS)), reason="the second writer needs bash, jq, perl, flock and link"
@@ -40,7 +43,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Our:
-    """Our side: the same steps with the product, each in answer to one of the other's, so that both go on at once."""
+    """Our side: the same steps with the product."""
 
     def __init__(self, home: Home, others: list[str], logs: Path, seed: int) -> None:
         self.home, self.others, self.logs = home, others, logs
@@ -141,7 +144,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 
 
 def interleave(home: Home, logs: Path, others: list[str], steps: int, seed: int) -> Our:
-    """Let the others and ours take about `steps` steps in all, and all their last looks."""
+    """Let the others take half of the steps and ours at least the other half, all at once, and then a last look."""
     logs.mkdir()
     ours = Our(home, others, logs, seed)
     listen(ours.watch)
@@ -150,18 +153,13 @@ def interleave(home: Home, logs: Path, others: list[str], steps: int, seed: int)
     for number, name in enumerate(others):
         words = [home.path, name, OURS, str(each), str(seed + number), str(logs)]
         with logs.joinpath(f"err.{name}").open("wb") as err:
-            processes.append(subprocess.Popen(["bash", str(SCRIPT), *words], stdout=subprocess.PIPE, stderr=err))
-    open_ones = list(processes)
-    while open_ones:
-        for process in list(open_ones):
-            assert process.stdout is not None
-            if process.stdout.readline():
-                ours.step()
-            else:
-                open_ones.remove(process)
-                process.stdout.close()
+            processes.append(subprocess.Popen(["bash", str(SCRIPT), *words], stderr=err))
+    while any(process.poll() is None for process in processes):
+        ours.step()
+        # At any moment of the others' steps, and no faster than leaves them their turn.
+        time.sleep(ours.chance.random() * PAUSE_S)
     for name, process in zip(others, processes, strict=True):
-        assert process.wait(timeout=60) == 0, logs.joinpath(f"err.{name}").read_text()
+        assert process.wait() == 0, logs.joinpath(f"err.{name}").read_text()
     while ours.steps < steps // 2:
         ours.step()
     ours.write()  # a lock that a dead one left is reclaimed by it
