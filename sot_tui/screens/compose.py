@@ -1,14 +1,14 @@
-"""Writing a message as the operator.
+"""Writing a message as the operator, to one handle or to all of them.
 
-The result is the contract's one line, `filed -> @h` or `FAILED -> @h: <reason>`, word for word. The draft is kept on
-the desk until its message is filed, so neither a refusal nor a closed window loses what a person has written.
+The result is the contract's one line, `filed -> @h` or `FAILED -> @h: <reason>`, word for word. That a receiver is not
+live, or not listed, is said before anything is sent. The draft is kept until its message is filed (drafts).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import Paste
@@ -17,21 +17,79 @@ from textual.widgets import Button, Input, TextArea
 from sot_tui.comm import fleet as rules
 from sot_tui.comm.names import is_handle
 from sot_tui.comm.text import visible_lines
-from sot_tui.engine.client import Send
-from sot_tui.screens import show
+from sot_tui.engine.client import LayOut, TakeUp
+from sot_tui.screens import editor, show
 from sot_tui.screens.actions import Where, bindings
-from sot_tui.screens.desk import Draft
+from sot_tui.screens.confirm import Confirm
+from sot_tui.screens.drafts import TO_ALL, Draft, slot_of_handle, slot_of_reply
 from sot_tui.screens.place import Dialog
 from sot_tui.screens.widgets.bars import KeyLine
+from sot_tui.screens.widgets.lines import Lines, Piece
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.timer import Timer
 
+    from sot_tui.comm.fleet import Fleet
+    from sot_tui.engine.client import Letter
     from sot_tui.screens.desk import Desk
 
 PASTE_LIMIT = 100_000
 """Characters of one paste; a message is read by a session, which has better ways to get a file."""
+KEEP_SECS = 0.5
+"""Seconds after the last key until a draft is kept: what a crash of the machine may cost."""
+QUOTE_LINES = 30
+"""Lines of a message that its reply quotes; whoever wrote it has the rest."""
+ABOUT_CHARS = 200
+"""Characters of the line that says what is answered."""
+_KNOWN_LINES = 5
+_HANDLE_CELLS = 30
+
+
+def write_to(desk: Desk, handle: str) -> ComposeScreen:
+    """Return the screen for a message to a handle."""
+    return ComposeScreen(desk, desk.drafts.open(Draft(slot_of_handle(handle), handle)))
+
+
+def anew(desk: Desk) -> ComposeScreen:
+    """Return the screen for a message whose receiver is still open."""
+    return ComposeScreen(desk, desk.drafts.open(Draft(slot_of_handle(""))))
+
+
+def reply(desk: Desk, letter: Letter) -> ComposeScreen:
+    """Return the screen for the reply to a message, which it quotes."""
+    text = quoted(letter)
+    about = letter.text.lstrip("\n").split("\n", 1)[0][:ABOUT_CHARS]
+    draft = Draft(slot_of_reply(letter), letter.sender, text, about, prefill=text)
+    return ComposeScreen(desk, desk.drafts.open(draft))
+
+
+def to_all(desk: Desk) -> ComposeScreen:
+    """Return the screen for a message to all."""
+    return ComposeScreen(desk, desk.drafts.open(Draft(TO_ALL, to_all=True)))
+
+
+def quoted(letter: Letter) -> str:
+    """Return the beginning of a reply: who wrote what, each line of it behind a `>`."""
+    lines = visible_lines(letter.text.rstrip("\n")).split("\n")
+    quote = [f"> {line}".rstrip() for line in lines[:QUOTE_LINES]]
+    if len(lines) > QUOTE_LINES or not letter.whole:
+        quote.append("> […]")
+    when = f" at {visible_lines(letter.at)}" if letter.at else ""
+    return "\n".join([f"@{letter.sender} wrote{when}:", *quote, "", ""])
+
+
+def receivers(fleet: Fleet, draft: Draft) -> list[str]:
+    """Return whom a broadcast goes to."""
+    return list(draft.left) or [handle for handle in fleet.agents if handle != fleet.operator]
+
+
+def fault_of(draft: Draft) -> str:
+    """Return why a draft cannot be sent at all, or nothing."""
+    if not draft.to_all and not is_handle(draft.to):
+        return "not sent: say first to whom"
+    return "" if draft.text.strip() else "not sent: the message is empty"
 
 
 class Writing(TextArea):
@@ -45,24 +103,26 @@ class Writing(TextArea):
 
 
 class ComposeScreen(Dialog[None]):
-    """A message to one handle."""
+    """One draft, until it is filed or closed."""
 
     WHERE = Where.COMPOSE
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.COMPOSE)]
 
-    def __init__(self, desk: Desk, to: str, *, about: str = "") -> None:
+    def __init__(self, desk: Desk, draft: Draft) -> None:
         super().__init__(desk)
-        self._draft = desk.drafts.setdefault(to, Draft(to))
-        if about:
-            self._draft.about = about
-        self._slot = to
+        self._draft = draft
+        self._asked_for_receiver = not draft.to
+        self._keeping: Timer | None = None
+        self._fault = ""
+        """Why it could not even be tried; empty when it could."""
 
     def compose(self) -> ComposeResult:
         """Lay out the receiver, what is answered, the text, the result, and the buttons."""
         with Vertical(id="compose"):
             yield show.Words(id="compose-title")
             yield Input(value=self._draft.to, id="compose-to", restrict=r"[@A-Za-z0-9._-]*", max_length=65)
+            yield Lines(self._paint_known, id="compose-known")
             yield show.Words(id="compose-live")
             yield show.Words(id="compose-about")
             yield Writing(self._draft.text, id="compose-text", show_line_numbers=False)
@@ -74,61 +134,176 @@ class ComposeScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         """Show the draft as it was left, and give the keys to what is still missing."""
-        receiver = self.piece("compose-to", Input)
+        draft, receiver = self._draft, self.piece("compose-to", Input)
         receiver.border_title = Content("to")
+        receiver.display = not draft.to_all
+        self.piece("compose-known", Lines).can_focus = False
         writing = self.piece("compose-text", Writing)
         writing.border_title = Content("message")
-        title = show.ours("[b]write to @$to[/]", to=self._slot) if self._slot else Content.styled("write", "b")
-        self.piece("compose-title", show.Words).say(title)
+        self.piece("compose-title", show.Words).say(self._title())
         about = self.piece("compose-about", show.Words)
-        about.display = bool(self._draft.about)
-        about.say(show.words(f"in reply to: {self._draft.about}", "$foreground 60%"))
+        about.display = bool(draft.about)
+        about.say(show.words(f"in reply to: {draft.about}", "$foreground 60%"))
         writing.move_cursor(writing.document.end)
-        (writing if self._slot else receiver).focus()
+        (receiver if self._asked_for_receiver and not draft.to_all else writing).focus()
         self.fleet_changed()
         self._show_result()
+
+    def _title(self) -> Content:
+        draft = self._draft
+        if draft.to_all:
+            return Content.styled("write to all", "b")
+        what = "reply to" if draft.about else "write to"
+        return show.ours("[b]$what @$to[/]", what=what, to=draft.to) if draft.to else Content.styled("write", "b")
+
+    def on_unmount(self) -> None:
+        """Whatever closed it, the draft is kept."""
+        self.app.run_worker(self.desk.drafts.keep(self._draft), group="keep", exit_on_error=False)
 
     def fleet_changed(self) -> None:
         """Say at once when the receiver is not live: a message to it will be refused."""
         if self.is_open:
+            self._show_known()
             self.piece("compose-live", show.Words).say(self._live_words())
 
     def time_passed(self) -> None:
         """A receiver may have gone stale while a person writes."""
         self.fleet_changed()
 
+    # -- the receiver --------------------------------------------------------------------------------------------------
+
     def _live_words(self) -> Content:
+        fleet, now = self.desk.fleet, self.desk.now()
+        if self._draft.to_all:
+            return _all_words(fleet, receivers(fleet, self._draft), now, again=bool(self._draft.left))
         to = _handle(self.piece("compose-to", Input).value)
-        fleet = self.desk.fleet
+        if self.piece("compose-known", Lines).display:
+            return show.words("tab takes the marked handle", "$foreground 60%")
         if not to:
             return Content(" ")
         one = fleet.agents.get(to)
+        if to == fleet.operator:
+            return show.words("this is you", "$warning")
         if one is None:
             return show.words(f"@{to} is not in this registry", "$warning")
-        if not rules.is_live(fleet, one, self.desk.now()):
+        if not rules.is_live(fleet, one, now):
             return show.words(f"@{to} is not live: a message to it will be refused", "$warning")
         return show.words(f"@{to} is live", "$state-done")
 
-    def _show_result(self) -> None:
-        result = self.piece("compose-result", show.Words)
-        result.display = self._draft.sending or bool(self._draft.refused)
-        if self._draft.sending:
-            result.say(Content.styled("sending …", "$foreground 60%"))
-        else:
-            result.say(show.words(self._draft.refused, "b $error"))
+    def _show_known(self) -> None:
+        """List the live handles that the receiver's field may mean, while it is typed in."""
+        field, known = self.piece("compose-to", Input), self.piece("compose-known", Lines)
+        typed = _handle(field.value)
+        found = completions(self.desk.fleet, typed, self.desk.now()) if field.has_focus else []
+        known.display = bool(found) and found != [typed]
+        if known.display:
+            known.styles.height = min(_KNOWN_LINES, len(found))
+            known.show(found)
+
+    def _paint_known(self, handle: str, width: int, chosen: bool) -> tuple[Piece, ...]:
+        fleet, now = self.desk.fleet, self.desk.now()
+        one = fleet.agents.get(handle)
+        if one is None:
+            return ()
+        shown = rules.derive(fleet, one, now)
+        name = min(_HANDLE_CELLS, max(8, width // 2))
+        return (
+            Piece("▌ " if chosen else "  ", "bar"),
+            Piece(show.fit(show.plain(handle), name), "strong" if chosen else ""),
+            Piece("  " + show.fit(show.plain(f"{shown.word} {shown.summary}"), max(0, width - name - 4)), "dim"),
+        )
+
+    def on_descendant_focus(self) -> None:
+        """List the handles while the receiver's field has the keys."""
+        self.fleet_changed()
+
+    def action_known_up(self) -> None:
+        """Mark the handle above."""
+        self.piece("compose-known", Lines).action_up()
+
+    def action_known_down(self) -> None:
+        """Mark the handle below."""
+        self.piece("compose-known", Lines).action_down()
+
+    def action_complete(self) -> None:
+        """Take the marked handle; where there is none, go to the next field."""
+        if not self._take_marked():
+            self.focus_next()
+
+    def _take_marked(self) -> bool:
+        """Put the marked handle into the field, if handles are listed; tell whether it was."""
+        field, known = self.piece("compose-to", Input), self.piece("compose-known", Lines)
+        if not (field.has_focus and known.display and known.selected):
+            return False
+        field.value = known.selected
+        field.cursor_position = len(field.value)
+        return True
+
+    @on(Lines.Clicked, "#compose-known")
+    def _known_clicked(self) -> None:
+        self.piece("compose-to", Input).focus()
+        self._take_marked()
 
     @on(Input.Changed, "#compose-to")
     def _receiver_changed(self, event: Input.Changed) -> None:
         self._draft.to = _handle(event.value)
         self.fleet_changed()
+        self._keep_soon()
 
     @on(Input.Submitted, "#compose-to")
     def _receiver_said(self) -> None:
+        if self._draft.to not in self.desk.fleet.agents:
+            self._take_marked()
         self.piece("compose-text", Writing).focus()
+
+    # -- the text ------------------------------------------------------------------------------------------------------
 
     @on(TextArea.Changed, "#compose-text")
     def _text_changed(self, event: TextArea.Changed) -> None:
         self._draft.text = event.text_area.text
+        self._keep_soon()
+
+    def _keep_soon(self) -> None:
+        if self._keeping is not None:
+            self._keeping.stop()
+        self._keeping = self.set_timer(KEEP_SECS, self._keep)
+
+    @work(group="keep", exit_on_error=False)
+    async def _keep(self) -> None:
+        await self.desk.drafts.keep(self._draft)
+
+    @work(group="editor", exclusive=True, exit_on_error=False)
+    async def action_open_outside(self) -> None:
+        """Write on in the person's own editor; the text that it leaves is the draft."""
+        sheet = await self.desk.client.do(LayOut(self._draft.text))
+        if sheet.fault:
+            self._say_fault(sheet.fault)
+            return
+        fault = await editor.edit(self.app, self.desk.editor, sheet.path)
+        body = await self.desk.client.do(TakeUp(sheet))
+        if not body.fault:
+            # Its tabs are meant; everything else that could act on a terminal becomes a sign.
+            text = "\t".join(visible_lines(part, len(part) + 1) for part in body.text.split("\t"))
+            writing = self.piece("compose-text", Writing)
+            writing.text = text
+            writing.move_cursor(writing.document.end)
+        self._say_fault(fault or body.fault)
+
+    # -- sending -------------------------------------------------------------------------------------------------------
+
+    def _show_result(self) -> None:
+        result = self.piece("compose-result", show.Words)
+        said = self._fault or self._draft.refused
+        result.display = self._draft.sending or bool(said)
+        if self._draft.sending:
+            result.say(Content.styled("sending …", "$foreground 60%"))
+        else:
+            result.say(Content("\n").join([show.words(line, "b $error") for line in said.split("\n")]))
+
+    def _say_fault(self, fault: str) -> None:
+        self._fault = fault
+        if self.is_open:
+            self._show_result()
 
     @on(Button.Pressed, "#compose-send")
     def _send_pressed(self) -> None:
@@ -139,9 +314,9 @@ class ComposeScreen(Dialog[None]):
         self.action_back()
 
     def action_back(self) -> None:
-        """Close; an empty draft is not worth keeping."""
-        if not self._draft.text.strip() and not self._draft.sending:
-            self.desk.drafts.pop(self._slot, None)
+        """Close; a draft that nobody wrote anything into is not worth keeping."""
+        if self._draft.empty and not self._draft.sending:
+            self.app.run_worker(self.desk.drafts.drop(self._draft), group="keep", exit_on_error=False)
         self.dismiss()
 
     def action_send(self) -> None:
@@ -149,32 +324,63 @@ class ComposeScreen(Dialog[None]):
         draft = self._draft
         if draft.sending:
             return
-        if not is_handle(draft.to):
-            draft.refused = "not sent: say first to whom"
-        elif not draft.text.strip():
-            draft.refused = "not sent: the message is empty"
+        self._say_fault(fault_of(draft))
+        if self._fault:
+            return
+        if draft.to_all:
+            self._ask_and_send()
         else:
-            draft.sending, draft.refused = True, ""
             # A worker of the app: the answer takes its time, and closing this window must not lose it.
             self.app.run_worker(self._send(), group="send", exit_on_error=False)
-        self._show_result()
+
+    @work(group="ask", exclusive=True, exit_on_error=False)
+    async def _ask_and_send(self) -> None:
+        fleet, now = self.desk.fleet, self.desk.now()
+        wanted = receivers(fleet, self._draft)
+        if not wanted:
+            self._say_fault("not sent: there is no other handle")
+            return
+        question = f"Send this to {len(wanted)} handle{'' if len(wanted) == 1 else 's'}?"
+        refused = [handle for handle in wanted if not _is_live(fleet, handle, now)]
+        lines = [f"Live, so a copy will be filed: {len(wanted) - len(refused)}"]
+        if refused:
+            lines.append(f"Not live, so it will be refused: {len(refused)} ({', '.join(refused)})")
+        if await self.app.push_screen_wait(Confirm(self.desk, question, tuple(lines), "Send to all")):
+            self.app.run_worker(self._send(), group="send", exit_on_error=False)
 
     async def _send(self) -> None:
-        draft, sent = self._draft, self._draft.text
-        try:
-            outcome = await self.desk.client.do(Send(draft.to, sent))
-        finally:
-            draft.sending = False
-        if outcome.good:
-            if draft.text == sent:
-                self.desk.drafts.pop(self._slot, None)
-                if self.is_current:
-                    self.dismiss()
-        else:
-            draft.refused = outcome.sentence
-        self.desk.say(outcome)
+        sending = self.desk.drafts.send(self._draft)
+        self.call_later(self._show_result)
+        good = await sending
         if self.is_open:
             self._show_result()
+            self.fleet_changed()
+        if good and self.is_current and self.desk.drafts.get(self._draft.slot) is not self._draft:
+            self.dismiss()
+
+
+def completions(fleet: Fleet, typed: str, now: float) -> list[str]:
+    """Return the live handles that what was typed may mean: those that begin with it first."""
+    wanted = typed.lower()
+    found = [
+        handle
+        for handle, one in fleet.agents.items()
+        if wanted in handle.lower() and handle != fleet.operator and rules.is_live(fleet, one, now)
+    ]
+    return sorted(found, key=lambda handle: (not handle.lower().startswith(wanted), handle.lower(), handle))
+
+
+def _all_words(fleet: Fleet, wanted: list[str], now: float, *, again: bool) -> Content:
+    refused = sum(not _is_live(fleet, handle, now) for handle in wanted)
+    who = f"to all who have no copy yet: {len(wanted)}" if again else f"to every other handle: {len(wanted)}"
+    if not refused:
+        return show.words(f"{who}, all live", "$state-done")
+    return show.words(f"{who}, of which {refused} not live: it will be refused there", "$warning")
+
+
+def _is_live(fleet: Fleet, handle: str, now: float) -> bool:
+    one = fleet.agents.get(handle)
+    return one is not None and rules.is_live(fleet, one, now)
 
 
 def _handle(said: str) -> str:

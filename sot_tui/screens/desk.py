@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sot_tui.engine.client import Outcome
+from sot_tui.screens.drafts import DraftBox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,28 +23,19 @@ SAID_FOR_SECS = 8.0
 
 
 @dataclass(slots=True)
-class Draft:
-    """A message that is not filed yet."""
-
-    to: str
-    text: str = ""
-    about: str = ""
-    """What it answers, in one line; empty when it answers nothing."""
-    sending: bool = False
-    refused: str = ""
-    """The result line of the last try that failed."""
-
-
-@dataclass(slots=True)
 class Desk:
     """The things that the screens share."""
 
     client: Client
-    drafts: dict[str, Draft] = field(default_factory=dict)
-    """By receiver; the empty key is the message whose receiver is still open."""
+    editor: str = "vi"
+    """The command of the person's editor."""
     said: Outcome | None = None
     said_at: float = 0.0
     on_said: Callable[[], None] | None = None
+    drafts: DraftBox = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.drafts = DraftBox(self.client, self.say)
 
     @property
     def fleet(self) -> Fleet:

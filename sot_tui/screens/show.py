@@ -38,6 +38,9 @@ SHAPES = {
 PARTS = {state: state.name.lower() for state in State}
 """The name of each state in the style sheet."""
 
+NEW, UNREAD, READ, FAILED = "●", "○", "✓", "✗"
+"""The signs before a message: not opened by the person, not read by its reader, read by it, refused."""
+
 ELLIPSIS = "…"
 
 _MARKS_IN_A_ROW = 2
@@ -173,11 +176,6 @@ def width(text: str) -> int:
 def words(text: str, style: str = "") -> Content:
     """Return foreign text of one line as content, never as markup."""
     return Content.styled(plain(text), style) if style else Content(plain(text))
-
-
-def body(text: str) -> Content:
-    """Return foreign text of several lines as content, never as markup."""
-    return Content("\n".join(map(paragraph, text[:4000].split("\n"))))
 
 
 def ours(markup: str, **values: str) -> Content:

@@ -1,57 +1,32 @@
-"""Mail on a real comm home: a peek moves nothing, the operator's own poll moves the cursor, a reply files a line."""
+"""An inbox on a real comm home: a peek moves nothing, a poll moves the cursor, and a person's own mark stays theirs."""
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
-import json
 import os
 from typing import TYPE_CHECKING
 
-from textual.events import Paste
-from textual.widgets import Input, TextArea
+import pytest
+from textual.events import MouseScrollDown
 
 from sot_tui.comm import frames, inbox
-from sot_tui.comm.clock import stamp
-from sot_tui.engine.client import Command, Outcome, Send
-from sot_tui.screens.app import SotApp
-from sot_tui.screens.compose import ComposeScreen
-from sot_tui.screens.mail import MailScreen
-from sot_tui.screens.widgets.lines import Lines
-from tests.screens.fleets import FakeClient, fleet
-from tests.screens.real import Opened, joined, put
+from sot_tui.engine.client import ReadLetter
+from sot_tui.screens.mail import KEPT_LETTERS, PAGE_LETTERS
+from sot_tui.screens.widgets.reader import Reader
+from tests.mailbox import TS
+from tests.screens.mailing import IDLE, ME, MailScreen, body, index, listed, mail_to, open_mail
+from tests.screens.real import joined, put
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
     from sot_tui.comm.home import Home
 
-IDLE: dict[str, object] = {"state": "idle"}
 
-
-def mail_to(home: Home, handle: str, *texts: str, sender: str = "anna", to: str | None = None) -> None:
-    for text in texts:
-        line = frames.frame(sender, handle if to is None else to, "r", text, stamp(home.clock.now()))
-        assert isinstance(inbox.file_line(home, handle, line), inbox.Filed)
-
-
-def lines_of(path: Path, handle: str) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (path / "inbox" / f"{handle}.jsonl").read_text().splitlines()]
-
-
-async def open_mail(opened: Opened, handle: str) -> MailScreen:
-    opened.lines.select(handle)
-    await opened.pilot.press("enter")
-    await opened.until(lambda: isinstance(opened.app.screen, MailScreen), "the mail")
-    screen = opened.app.screen
-    assert isinstance(screen, MailScreen)
-    return screen
-
-
-def index(opened: Opened) -> Lines:
-    return opened.app.screen.query_one("#index", Lines)
+def fill(home: Home, handle: str, count: int) -> None:
+    """Put many lines into an inbox at once."""
+    with open(home.inbox(handle), "ab") as file:
+        file.write(b"".join(frames.frame("anna", handle, "r", f"number {at}.", TS) for at in range(1, count + 1)))
 
 
 async def test_mail_of_another_handle_when_opened_then_no_cursor_moves(comm_home: Path) -> None:
@@ -63,6 +38,7 @@ async def test_mail_of_another_handle_when_opened_then_no_cursor_moves(comm_home
         text = opened.screen_text()
         assert "no cursor moves" in text
         assert "first" in text
+        assert "not read by @bob yet" in text
         await opened.pilot.press("j")
         assert "with more" in opened.screen_text()
         await opened.pilot.press("escape")
@@ -76,23 +52,26 @@ async def test_own_mail_when_opened_then_the_whole_batch_is_listed_and_the_curso
 ) -> None:
     put(comm_home, anna=IDLE)
     async with joined(comm_home) as opened:
-        mail_to(opened.home, "operator-box", *(f"number {at}" for at in range(30)))
-        mail_to(opened.home, "operator-box", "to all", to="")
-        await opened.until(lambda: opened.fleet.mail_of("operator-box").unread == 30)
+        mail_to(opened.home, ME, *(f"number {at}" for at in range(30)))
+        mail_to(opened.home, ME, "to all", to="")
+        await opened.until(lambda: opened.fleet.mail_of(ME).unread == 30)
         assert "mail 30" in opened.says("#yours")
         await opened.pilot.click("#yours")
         await opened.until(lambda: isinstance(opened.app.screen, MailScreen))
         await opened.until(lambda: len(index(opened).keys) == 31)
-        cursor = comm_home / "read" / "operator-box.cursor"
+        cursor = comm_home / "read" / f"{ME}.cursor"
         await opened.until(cursor.exists)
-        batch = inbox.read_batch(opened.home, "operator-box")
+        batch = inbox.read_batch(opened.home, ME)
         assert isinstance(batch, inbox.Batch)
         assert (batch.start, batch.lines) == (31, [])
-        await opened.until(lambda: opened.fleet.mail_of("operator-box").unread == 0)
-        # What was new stays marked while it is looked at, and one more that comes is listed too.
-        mail_to(opened.home, "operator-box", "one more")
+        await opened.until(lambda: opened.fleet.mail_of(ME).unread == 0)
+        await opened.until(lambda: "filed · read" in opened.says("#letter-head"))
+        # What comes while it is open is listed too, a broadcast as well, which nobody counts.
+        mail_to(opened.home, ME, "one more")
         await opened.until(lambda: len(index(opened).keys) == 32)
-        await opened.until(lambda: cursor.read_text().startswith("32 "))
+        mail_to(opened.home, ME, "to all again", to="")
+        await opened.until(lambda: len(index(opened).keys) == 33)
+        await opened.until(lambda: cursor.read_text().startswith("33 "))
 
 
 async def test_own_mail_when_a_writer_holds_the_inbox_then_nothing_is_skipped(
@@ -102,134 +81,234 @@ async def test_own_mail_when_a_writer_holds_the_inbox_then_nothing_is_skipped(
     put(comm_home, anna=IDLE)
     monkeypatch.setenv("SOT_INBOX_READ_WAIT_SECS", "0")
     async with joined(comm_home) as opened:
-        mail_to(opened.home, "operator-box", "hello")
-        await opened.until(lambda: opened.fleet.mail_of("operator-box").unread == 1)
-        descriptor = os.open(comm_home / "inbox" / "operator-box.lock", os.O_RDWR)
+        mail_to(opened.home, ME, "hello")
+        await opened.until(lambda: opened.fleet.mail_of(ME).unread == 1)
+        descriptor = os.open(comm_home / "inbox" / f"{ME}.lock", os.O_RDWR)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         try:
-            await open_mail(opened, "operator-box")
+            await open_mail(opened, ME)
             await opened.until(lambda: "is being written" in opened.says("#message"))
             assert index(opened).keys == ()
-            assert not (comm_home / "read" / "operator-box.cursor").exists()
+            assert not (comm_home / "read" / f"{ME}.cursor").exists()
         finally:
             os.close(descriptor)
         await opened.until(lambda: len(index(opened).keys) == 1, "read again")
-        await opened.until((comm_home / "read" / "operator-box.cursor").exists)
+        await opened.until((comm_home / "read" / f"{ME}.cursor").exists)
 
 
-async def test_reply_when_sent_then_files_a_line_as_the_operator_and_says_so(comm_home: Path) -> None:
-    put(comm_home, anna=IDLE)
+# -- which message was opened
+
+
+async def test_mark_when_a_message_was_looked_at_then_it_is_opened_and_stays_so_when_the_dashboard_opens_again(
+    comm_home: Path,
+) -> None:
+    """A dot and bold say "new"; what was passed by is still new, what was stayed on, entered or clicked is not."""
+    home = put(comm_home, anna=IDLE)
+    mail_to(home, ME, "first", "second", "third", "fourth")
     async with joined(comm_home) as opened:
-        mail_to(opened.home, "operator-box", "which branch?")
-        await open_mail(opened, "operator-box")
-        await opened.until(lambda: len(index(opened).keys) == 1)
-        await opened.pilot.press("r")
-        await opened.until(lambda: isinstance(opened.app.screen, ComposeScreen))
-        assert "in reply to: which branch?" in opened.screen_text()
-        assert "@anna is live" in opened.screen_text()
-        opened.app.screen.query_one("#compose-text", TextArea).text = "main, please\n[/]"
-        await opened.pilot.press("ctrl+s")
-        await opened.until(lambda: isinstance(opened.app.screen, MailScreen), "the answer closed it")
-        assert opened.says("#message") == "filed -> @anna"
-        (line,) = lines_of(comm_home, "anna")
-        assert {key: line[key] for key in ("from", "to", "msg")} == {
-            "from": "operator-box",
-            "to": "anna",
-            "msg": "main, please\n[/]",
-        }
-        assert opened.app.desk.drafts == {}
-
-
-async def test_message_when_it_is_refused_then_the_sentence_is_shown_and_the_draft_is_kept(comm_home: Path) -> None:
-    put(comm_home, anna={**IDLE, "last_seen": "2001-01-01T00:00:00Z"}, bea=IDLE)
-    async with joined(comm_home) as opened:
-        opened.lines.select("anna")
-        await opened.pilot.press("r")
-        await opened.until(lambda: "@anna is not live: a message to it will be refused" in opened.screen_text())
-        opened.app.screen.query_one("#compose-text", TextArea).text = "are you there?"
-        await opened.pilot.click("#compose-send")
-        await opened.until(lambda: "FAILED -> @anna: no live session holds @anna" in opened.screen_text())
-        assert isinstance(opened.app.screen, ComposeScreen)
+        await open_mail(opened, ME)
+        await opened.until(lambda: len(index(opened).keys) == 4)
+        assert [line[2] for line in listed(opened)] == ["●"] * 4
+        await opened.pilot.press("j", "j", "enter")
+        await opened.until(lambda: "●" not in listed(opened)[2])
         await opened.pilot.press("escape")
-        await opened.pilot.press("r")
-        assert opened.app.screen.query_one("#compose-text", TextArea).text == "are you there?"
-        assert "FAILED -> @anna" in opened.screen_text()
-        put(comm_home, anna=IDLE)
-        await opened.until(lambda: "@anna is live" in opened.screen_text())
-        await opened.pilot.press("ctrl+s")
-        await opened.until(lambda: opened.app.screen is opened.nav)
-        assert [line["msg"] for line in lines_of(comm_home, "anna")] == ["are you there?"]
-
-
-async def test_compose_when_the_receiver_is_typed_then_says_whether_it_is_known_and_sends(comm_home: Path) -> None:
-    put(comm_home, anna=IDLE)
+        await opened.pilot.click(index(opened), offset=(8, 3))
+        await opened.until(lambda: "●" not in listed(opened)[3])
+        assert [line[2] for line in listed(opened)[:2]] == ["●", "●"]
+        await opened.pilot.press("g")
+        await opened.until(lambda: "●" not in listed(opened)[0], "who stays on a message has opened it")
+        assert listed(opened)[1][2] == "●"
     async with joined(comm_home) as opened:
-        await opened.pilot.press("c")
-        receiver = opened.app.screen.query_one("#compose-to", Input)
-        assert receiver.has_focus
-        await opened.pilot.press("ctrl+s")
-        await opened.until(lambda: "not sent: say first to whom" in opened.screen_text())
-        receiver.value = "@nobody"
-        await opened.until(lambda: "@nobody is not in this registry" in opened.screen_text())
-        receiver.value = "@anna"
-        await opened.until(lambda: "@anna is live" in opened.screen_text())
-        await opened.pilot.press("enter", "h", "i", "q")
-        assert opened.app.screen.query_one("#compose-text", TextArea).text == "hiq"
-        await opened.pilot.press("ctrl+s", "ctrl+s")
-        await opened.until(lambda: opened.app.screen is opened.nav)
-        assert [line["msg"] for line in lines_of(comm_home, "anna")] == ["hiq"]
+        await open_mail(opened, ME)
+        await opened.until(lambda: len(index(opened).keys) == 4)
+        assert [line[2] for line in listed(opened)] == [" ", "●", " ", " "]
+        assert "second" in body(opened), "the first new message is the one that is shown"
+    # It is the person's own: no session sees it, and only the person can read it.
+    assert {path.name for path in comm_home.iterdir()} <= {
+        "inbox", "read", "self", "registry.json", "inbox-lock-manager"
+    }  # fmt: skip
 
 
-async def test_message_when_send_is_pressed_twice_then_is_sent_once() -> None:
-    client = FakeClient(fleet())
-    app = SotApp(client)
-    answered = asyncio.Event()
-    do = client.do
-
-    async def slow(command: Command[Outcome]) -> Outcome:
-        outcome = await do(command)
-        if isinstance(command, Send):
-            await answered.wait()
-        return outcome
-
-    client.do = slow  # type: ignore[assignment, method-assign]  # an answer that takes its time
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("j", "j", "r", "h", "i", "ctrl+s", "ctrl+s")
-        assert client.asked_for(Send) == [Send("Docs-box", "hi")]
-        # Closing the window loses neither the answer nor, when it is a refusal, the draft.
-        await pilot.press("escape")
-        answered.set()
-        await pilot.pause()
-        assert app.desk.said == Outcome(good=True, sentence="filed -> @Docs-box")
-        assert app.desk.drafts == {}
-
-
-async def test_send_when_the_registry_cannot_be_read_then_nothing_is_sent(comm_home: Path) -> None:
-    """Contract: "the registry could not be read, so identity @<me> is unverified; nothing was sent"."""
-    put(comm_home, anna=IDLE)
+async def test_mark_when_the_inbox_was_cut_back_or_is_a_new_one_then_no_stranger_is_marked(comm_home: Path) -> None:
+    home = put(comm_home, anna=IDLE)
+    mail_to(home, ME, "first", "second")
     async with joined(comm_home) as opened:
-        opened.lines.select("anna")
-        await opened.pilot.press("r")
-        opened.app.screen.query_one("#compose-text", TextArea).text = "x"
-        (comm_home / "registry.json").write_bytes(b"")
-        await opened.pilot.press("ctrl+s")
-        wanted = (
-            "FAILED -> @anna: the registry could not be read, so identity @operator-box is unverified; nothing was sent"
-        )
-        await opened.until(lambda: wanted in " ".join(opened.screen_text().replace("│", " ").split()))
-        assert not (comm_home / "inbox" / "anna.jsonl").exists()
+        await open_mail(opened, ME)
+        await opened.until(lambda: len(index(opened).keys) == 2)
+        await opened.pilot.press("G", "enter")
+        await opened.until(lambda: "●" not in listed(opened)[1])
+        path = comm_home / "inbox" / f"{ME}.jsonl"
+        first = path.read_bytes().split(b"\n")[0] + b"\n"
+        other = frames.frame("anna", ME, "r", "another second", TS)
+        fresh = path.with_name("fresh")
+        fresh.write_bytes(first + other)
+        fresh.rename(path)
+        await opened.pilot.press("escape", "R")
+        await opened.until(lambda: "another second" in "".join(listed(opened)))
+        assert "●" in listed(opened)[1]
 
 
-async def test_paste_when_it_holds_control_bytes_then_they_are_made_visible(comm_home: Path) -> None:
-    put(comm_home, anna=IDLE)
+# -- big ones
+
+
+async def test_inbox_when_it_is_big_then_opens_at_its_tail_and_older_lines_come_when_they_are_looked_at(
+    comm_home: Path,
+) -> None:
+    count = 3000
+    home = put(comm_home, anna=IDLE, bob=IDLE)
+    fill(home, "bob", count)
     async with joined(comm_home) as opened:
-        opened.lines.select("anna")
-        await opened.pilot.press("r")
-        await opened.pilot.pause()
-        writing = opened.app.screen.query_one("#compose-text", TextArea)
-        writing.post_message(Paste("one\x1b]0;pwned\x07\ntwo"))
-        await opened.until(lambda: writing.text)
-        assert writing.text == "one␛]0;pwned␇\ntwo"
+        screen = await open_mail(opened, "bob")
+        await opened.until(lambda: f"number {count}." in "".join(listed(opened)))
+        assert "3,000 messages" in opened.says("#mail-title")
+        assert len(index(opened).keys) == count, "every line has its place from the start"
+        assert len(screen._letters) == PAGE_LETTERS
+        await opened.pilot.press("g")
+        await opened.until(lambda: "number 1." in "".join(listed(opened)))
+        assert body(opened) == "number 1."
+        index(opened).select("1500")
+        await opened.until(lambda: "number 1500." in "".join(listed(opened)))
+        assert len(screen._letters) <= 3 * PAGE_LETTERS
+        for _ in range(20):
+            await opened.pilot.press("pageup")
+        await opened.until(lambda: "…" not in "".join(listed(opened)))
+        await opened.pilot.press("G")
+        await opened.until(lambda: body(opened) == f"number {count}.")
+        assert not (comm_home / "read" / "bob.cursor").exists()
+
+
+async def test_own_inbox_when_a_big_batch_is_new_then_opens_at_its_tail_and_the_cursor_passes_all_of_it(
+    comm_home: Path,
+) -> None:
+    home = put(comm_home, anna=IDLE)
+    fill(home, ME, 2000)
+    async with joined(comm_home) as opened:
+        await open_mail(opened, ME)
+        await opened.until(lambda: "number 2000." in "".join(listed(opened)))
+        assert len(index(opened).keys) == 2000
+        cursor = comm_home / "read" / f"{ME}.cursor"
+        await opened.until(cursor.exists)
+        assert cursor.read_text().startswith("2000 ")
+
+
+async def test_inbox_when_it_is_replaced_or_shrinks_then_its_new_lines_are_shown(comm_home: Path) -> None:
+    home = put(comm_home, anna=IDLE, bob=IDLE)
+    fill(home, "bob", 600)
+    async with joined(comm_home) as opened:
+        screen = await open_mail(opened, "bob")
+        await opened.until(lambda: "number 600." in "".join(listed(opened)))
+        await opened.pilot.press("g")
+        await opened.until(lambda: body(opened) == "number 1.")
+        (comm_home / "inbox" / "bob.jsonl").write_bytes(frames.frame("anna", "bob", "r", "all that is left", TS))
+        await opened.until(lambda: len(index(opened).keys) == 1)
+        await opened.until(lambda: body(opened) == "all that is left")
+        assert set(screen._letters) == {1}
+
+
+async def test_inbox_when_more_is_looked_at_than_is_held_then_the_rest_is_read_again(
+    comm_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert KEPT_LETTERS > 50 * PAGE_LETTERS
+    monkeypatch.setattr("sot_tui.screens.mail.KEPT_LETTERS", 600)
+    home = put(comm_home, anna=IDLE, bob=IDLE)
+    fill(home, "bob", 3000)
+    async with joined(comm_home) as opened:
+        screen = await open_mail(opened, "bob")
+        await opened.until(lambda: "number 3000." in "".join(listed(opened)))
+        for line in (2500, 2000, 1500, 1000, 500, 1, 3000):
+            index(opened).select(f"{line}")
+            await opened.until(lambda line=line: body(opened) == f"number {line}.")  # type: ignore[misc]
+            assert len(screen._letters) <= 600
+
+
+# -- long ones
+
+
+@pytest.mark.parametrize("text", ["word " * 60_000, "é" * 300_000], ids=["words", "one word"])
+async def test_message_when_it_is_long_then_its_beginning_is_shown_at_once_and_where_the_rest_is_is_said(
+    comm_home: Path, text: str
+) -> None:
+    home = put(comm_home, anna=IDLE, bob=IDLE)
+    mail_to(home, "bob", text)
+    async with joined(comm_home) as opened:
+        await open_mail(opened, "bob")
+        await opened.until(lambda: "and 200,000 more characters: o opens the whole of it" in body(opened))
+        shown = body(opened).split("… and 200,000")[0]
+        assert "".join(shown.split()) == "".join(text[:100_000].split())
+        await opened.pilot.press("enter", "G")
+        await opened.until(lambda: "more characters" in opened.screen_text())
+
+
+async def test_message_when_it_is_gone_before_the_rest_of_it_was_read_then_says_so(comm_home: Path) -> None:
+    """A stranger's text is never shown under its head."""
+    home = put(comm_home, anna=IDLE, bob=IDLE)
+    mail_to(home, "bob", "x" * 5000)
+    async with joined(comm_home) as opened:
+        screen = await open_mail(opened, "bob")
+        await opened.until(lambda: body(opened) == "x" * 5000 or len(body(opened)) > 5000)
+        letter = screen.letter()
+        assert letter is not None
+        path = comm_home / "inbox" / "bob.jsonl"
+        for left in (frames.frame("anna", "bob", "r", "y" * 5000, TS), b""):
+            path.write_bytes(left)
+            gone = await opened.engine.do(ReadLetter(letter))
+            assert gone.text == ""
+            assert gone.fault == "it is no longer there: the inbox of @bob was cut back, or is another one"
+            screen._say_body(letter, gone)
+        assert "it is no longer there" in body(opened)
+
+
+# -- the mouse, and narrow screens
+
+
+async def test_wheel_when_it_turns_over_a_panel_then_that_panel_alone_scrolls(comm_home: Path) -> None:
+    home = put(comm_home, anna=IDLE, bob=IDLE)
+    fill(home, "bob", 100)
+    mail_to(home, "bob", "\n".join(f"line {at}" for at in range(100)))
+    async with joined(comm_home) as opened:
+        await open_mail(opened, "bob")
+        reader = opened.app.screen.query_one("#letter-text", Reader)
+        await opened.until(lambda: len(index(opened).keys) == 101)
+        await opened.pilot.press("G")
+        await opened.until(lambda: "line 99" in body(opened))
+        top = index(opened).scroll_offset.y
+        reader.post_message(MouseScrollDown(reader, 5, 5, 0, 0, 0, shift=False, meta=False, ctrl=False))
+        await opened.until(lambda: reader.scroll_offset.y > 0)
+        assert index(opened).scroll_offset.y == top
+
+
+async def test_double_click_when_on_a_message_then_the_message_gets_the_keys(comm_home: Path) -> None:
+    home = put(comm_home, anna=IDLE, bob=IDLE)
+    mail_to(home, "bob", "first", "\n".join(f"line {at}" for at in range(100)))
+    async with joined(comm_home) as opened:
+        await open_mail(opened, "bob")
+        await opened.until(lambda: len(index(opened).keys) == 2)
+        await opened.pilot.click(index(opened), offset=(8, 1), times=2)
+        reader = opened.app.screen.query_one("#letter-text", Reader)
+        await opened.until(lambda: reader.has_focus)
+        await opened.pilot.press("j", "j", "pagedown")
+        assert reader.scroll_offset.y > 2
+        await opened.pilot.press("g")
+        assert reader.scroll_offset.y == 0
+        await opened.pilot.press("escape")
+        assert index(opened).has_focus
+        await opened.pilot.press("escape")
+        assert opened.app.screen is opened.nav
+
+
+async def test_message_when_opened_on_a_narrow_screen_then_takes_all_of_it(comm_home: Path) -> None:
+    home = put(comm_home, anna=IDLE, bob=IDLE)
+    mail_to(home, "bob", "first", "second")
+    async with joined(comm_home, size=(50, 20)) as opened:
+        await open_mail(opened, "bob")
+        await opened.until(lambda: len(index(opened).keys) == 2)
+        await opened.pilot.press("enter")
+        await opened.until(lambda: not index(opened).display)
+        assert "first" in opened.screen_text()
+        await opened.pilot.press("escape")
+        await opened.until(lambda: index(opened).display and index(opened).has_focus)
+        await opened.pilot.press("j")
+        assert body(opened) == "second"
 
 
 async def test_detail_when_a_handle_is_selected_then_shows_its_last_mail(comm_home: Path) -> None:

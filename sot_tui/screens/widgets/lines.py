@@ -260,10 +260,11 @@ class Lines(ScrollView, can_focus=True):
         if self._selected is None or not self.size.height:
             return
         line, top, height = self._rank[self._selected], self.scroll_offset.y, self.size.height
+        # By force: when a list has grown only now, its scrollbar is not there yet.
         if line < top:
-            self.scroll_to(y=line, animate=False, immediate=True)
+            self.scroll_to(y=line, animate=False, immediate=True, force=True)
         elif line >= top + height:
-            self.scroll_to(y=line - height + 1, animate=False, immediate=True)
+            self.scroll_to(y=line - height + 1, animate=False, immediate=True, force=True)
 
     def _step(self, by: int) -> None:
         if not self._keys:
