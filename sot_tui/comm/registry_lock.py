@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 from _thread import allocate_lock
-from contextlib import suppress
 from enum import Enum
 
 from sot_tui.comm.clock import seconds_said
@@ -263,9 +262,8 @@ def release(home: Home, held: Held) -> None:
     that fails is not told: the lock then names this process, whose next take, or whose death, clears it.
     """
     try:
-        with suppress(OSError):
-            if still_held(home, held):
-                home.disk.unlink(home.lock)
+        if still_held(home, held):
+            _unlink_quietly(home, home.lock)
     finally:
         _turn.release()
     reach("lock.released")
@@ -358,13 +356,14 @@ class _Waiter:
     def __init__(self, home: Home, deadline: float) -> None:
         self.home = home
         self.deadline = deadline
-        self.me = own_record(home.procs, fresh_reads=_reads_are_fresh(home))
+        self.own = _self(home)
+        self.me = self.own.record
 
     def take(self) -> Held | NotTaken:
         """Try until the lock is taken or the deadline is over."""
         blocked: _Blocked | None = None
         while True:
-            link = _link(self.home, self.me, self.home.lock)
+            link = _link(self.home, self.own, self.home.lock)
             if link.made:
                 reach("lock.taken")
                 return Held(self.me, link.identity)
@@ -392,7 +391,7 @@ class _Waiter:
         if isinstance(done, _Blocked):
             return done
         reach("lock.removed")
-        link = _link(self.home, self.me, self.home.lock)
+        link = _link(self.home, self.own, self.home.lock)
         if link.made:
             reach("lock.taken")
             return Held(self.me, link.identity)
@@ -446,7 +445,7 @@ class _Waiter:
         passed, vanished = [holder], 0
         while True:
             marker = _marker(self.home, passed[-1])
-            link = _link(self.home, self.me, marker)
+            link = _link(self.home, self.own, marker)
             if link.made:
                 return _Walked(passed, dead)
             if not link.exists:
@@ -620,7 +619,7 @@ def _names_nobody(at: _At) -> str:
     return f"its record names no holder ({at.text})"
 
 
-def _link(home: Home, me: Record, target: str) -> _Link:
+def _link(home: Home, own: _Self, target: str) -> _Link:
     """Write this process's record to a fresh temp file, link it to `target`, and remove the temp file.
 
     A failed link after which the fresh temp file is the target was made: a server answers "exists" to its own second
@@ -629,9 +628,9 @@ def _link(home: Home, me: Record, target: str) -> _Link:
     disk = home.disk
     temp = ""
     try:
-        temp, descriptor = _open_temp(home, me)
+        temp, descriptor = _open_temp(home, own)
         try:
-            disk.write(descriptor, me.line.encode())
+            disk.write(descriptor, own.line)
         finally:
             disk.close(descriptor)
     except OSError as error:
@@ -642,25 +641,30 @@ def _link(home: Home, me: Record, target: str) -> _Link:
     reach("lock.recorded")
     try:
         disk.link(temp, target)
-        return _Link(made=True, identity=_identity(home, temp))
+        return _Link(True, _identity(home, temp), False, "", False)
     except OSError as error:
-        ours, theirs = _identity(home, temp), _identity(home, target)
-        if ours is not None and theirs is not None and ours[:2] == theirs[:2]:
-            return _Link(made=True, identity=ours)
-        if isinstance(error, FileExistsError):
-            return _Link(exists=True)
-        # A temp file that somebody swept away is written anew by the next try.
-        passing = error.errno in _PASSING or isinstance(error, FileNotFoundError)
-        return _Link(fault=f"cannot hard-link in {home.path}: {_fault(error)}", lasting=not passing)
+        return _unlinked(home, temp, target, error)
     finally:
         _unlink_quietly(home, temp)
 
 
-def _open_temp(home: Home, me: Record) -> tuple[str, int]:
+def _unlinked(home: Home, temp: str, target: str, error: OSError) -> _Link:
+    """Return what a link that was answered with an error came to."""
+    ours, theirs = _identity(home, temp), _identity(home, target)
+    if ours is not None and theirs is not None and ours[:2] == theirs[:2]:
+        return _Link(made=True, identity=ours)
+    if isinstance(error, FileExistsError):
+        return _Link(exists=True)
+    # A temp file that somebody swept away is written anew by the next try.
+    passing = error.errno in _PASSING or isinstance(error, FileNotFoundError)
+    return _Link(fault=f"cannot hard-link in {home.path}: {_fault(error)}", lasting=not passing)
+
+
+def _open_temp(home: Home, own: _Self) -> tuple[str, int]:
     """Make a temp file that nobody else has: two takers of one file would each find it to be the lock."""
     taken: FileExistsError | None = None
     for _ in range(TEMP_TRIES):
-        temp = f"{home.lock}.tmp.{me.id}.{home.procs.serial()}"
+        temp = f"{own.temp}{home.procs.serial()}"
         try:
             return temp, home.disk.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         except FileExistsError as error:
@@ -720,24 +724,40 @@ def _marker(home: Home, record: Record) -> str:
 
 
 def _unlink_quietly(home: Home, path: str) -> None:
-    with suppress(OSError):  # nobody waits for the file, and its name is never used again
+    try:
         home.disk.unlink(path)
+    except OSError:
+        return  # nobody waits for the file, and its name is never used again
 
 
-_fresh: dict[Home, tuple[float, bool]] = {}
-"""Whether a comm home's reads are fresh, and until when that counts."""
+class _Self(NamedTuple):
+    """Who this process is on a comm home, and what follows from that."""
+
+    until: float
+    """Until when the mount counts as looked at."""
+    record: Record
+    line: bytes
+    """The record as a lock holds it."""
+    temp: str
+    """How the paths of this process's temp files begin."""
 
 
-def _reads_are_fresh(home: Home) -> bool:
-    """Tell whether the comm home's mount makes a read fresh, looking at the mounts once a second at most."""
+_selves: dict[Home, _Self] = {}
+"""What was found at the last look, by comm home."""
+
+
+def _self(home: Home) -> _Self:
+    """Return who this process is on this comm home, looking at itself and at the mount once a second at most."""
     now = home.clock.monotonic()
-    until, fresh = _fresh.get(home, (now, False))
-    if now >= until:
-        fresh = proves_fresh_reads(home)
-        if len(_fresh) >= FRESH_HOMES:
-            _fresh.clear()
-        _fresh[home] = (now + FRESH_FOR_S, fresh)
-    return fresh
+    known = _selves.get(home)
+    if known is not None and now < known.until and known.record.pid == str(home.procs.pid()):
+        return known
+    record = own_record(home.procs, fresh_reads=proves_fresh_reads(home))
+    if len(_selves) >= FRESH_HOMES:
+        _selves.clear()
+    found = _Self(now + FRESH_FOR_S, record, record.line.encode(), f"{home.lock}.tmp.{record.id}.")
+    _selves[home] = found
+    return found
 
 
 def _fault(error: OSError) -> str:

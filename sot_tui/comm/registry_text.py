@@ -130,10 +130,12 @@ class _Split(NamedTuple):
 
     data: bytes
     top: dict[str, str]
+    plain: dict[str, Any]
+    """Those values of the top that nobody can change: numbers, texts, true, false and null."""
     members: dict[str, str]
 
 
-_last = _Split(b"", {}, {})
+_last = _Split(b"", {}, {}, {})
 """The registry last read or written: the next read finds the same bytes more often than not."""
 
 
@@ -149,7 +151,10 @@ def parse(data: bytes) -> Registry | None:
         _last = known
     document: dict[str, Any] = {}
     for key, text in known.top.items():
-        document[key] = Agents(known.members, values) if key == "agents" else _DECODER.decode(text)
+        if key == "agents":
+            document[key] = Agents(known.members, values)
+        else:
+            document[key] = known.plain[key] if key in known.plain else _DECODER.decode(text)
     return Registry(document)
 
 
@@ -178,7 +183,7 @@ def data_of(registry: Registry) -> bytes:
     if "agents" not in top:
         raise TypeError("a registry has agents")
     data = ("{\n  " + ",\n  ".join(lines) + "\n}\n").encode()
-    _last = _Split(data, top, members)
+    _last = _Split(data, top, _plain(registry.document), members)
     return data
 
 
@@ -188,6 +193,7 @@ def _split(data: bytes, known: Mapping[str, str]) -> tuple[_Split, dict[str, Any
     members: dict[str, str] = {}
     values: dict[str, Any] = {}
     top: dict[str, str] = {}
+    others: dict[str, Any] = {}
     at = _found(_START.match(text)).end()
     while not text.startswith("}", at):
         key, start = _key(text, at)
@@ -195,7 +201,7 @@ def _split(data: bytes, known: Mapping[str, str]) -> tuple[_Split, dict[str, Any
         if agents:
             members, values, end = _members(text, agents.end(), known)
         else:
-            _, end = _DECODER.raw_decode(text, start)
+            others[key], end = _DECODER.raw_decode(text, start)
         top[key] = "" if agents else text[start:end]
         after = _found(_NEXT.match(text, end))
         if not after[1]:
@@ -206,7 +212,12 @@ def _split(data: bytes, known: Mapping[str, str]) -> tuple[_Split, dict[str, Any
             raise ValueError("a comma before the end")
     if not text.startswith("}", at) or not _END.match(text, at + 1) or top.get("agents") != "":
         raise ValueError("not one document with an object .agents")
-    return _Split(data, top, members), values
+    return _Split(data, top, _plain(others), members), values
+
+
+def _plain(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a document that can be handed out again and again, as nobody can change them."""
+    return {key: value for key, value in document.items() if isinstance(value, str | int | float | None)}
 
 
 def _members(text: str, at: int, known: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any], int]:
