@@ -214,6 +214,14 @@ def test_join_when_only_the_self_file_gave_the_name_then_it_steps_past_a_held_on
     assert session.who_am_i().name == "alpha-Box-A"
 
 
+def test_join_when_the_self_file_s_name_and_the_first_tier_are_held_then_it_steps_past_both(
+    session: Session, daemon: Peer
+) -> None:
+    rules(daemon, {"mine": HELD, "alpha-Box-A": HELD})
+    session.claims("mine\nrepo=alpha\nroot={root}\n").book({"mine": None})
+    assert session.joined().handle == "alpha-work-Box-A"
+
+
 def test_join_when_one_question_has_no_answer_then_no_other_is_asked(session: Session, daemon: Peer) -> None:
     session.environ["SOT_SEND_TIMEOUT"] = "0.2"
     daemon.answers["agent.join"] = None
