@@ -58,8 +58,8 @@ class FoundScreen(LettersScreen):
     # -- searching -----------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Begin."""
-        self.begin()
+        """Begin, once there is a screen to show it on."""
+        self.call_after_refresh(self.begin)
 
     def begin(self) -> None:
         """Say what is listed, and search."""

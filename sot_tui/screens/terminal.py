@@ -40,3 +40,8 @@ class TerminalDriver(LinuxDriver):
                             self.process_message(message)
                 for message in parser.tick():
                     self.process_message(message)
+
+    def write(self, data: str) -> None:
+        """Write to the terminal. While it is lent to an editor nobody takes what is written, and the queue is short."""
+        if self._writer_thread is not None and self._writer_thread.is_alive():
+            super().write(data)
