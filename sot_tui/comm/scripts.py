@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 
 SCRIPTS = {
     "comm-context.sh": "context",
+    "comm-despawn.sh": "despawn",
     "comm-join.sh": "join",
     "comm-leave.sh": "leave",
     "comm-list.sh": "list",
     "comm-poll.sh": "poll",
+    "comm-probe.sh": "probe",
     "comm-registry-lock-clear.sh": "lock-clear",
     "comm-relay.sh": "relay",
     "comm-self-audit.sh": "self-audit",
     "comm-send.sh": "send",
     "comm-session-start.sh": "session-start",
+    "comm-spawn.sh": "spawn",
     "comm-status.sh": "status",
     "comm-worktree-clean.sh": "worktree-clean",
     "comm-worktree-new.sh": "worktree-new",
@@ -153,7 +156,7 @@ def _text_of(home: Home, path: str) -> bytes | None:
     try:
         if not stat.S_ISREG(home.disk.stat(path).st_mode):
             return b""
-        descriptor = home.disk.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = home.disk.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:

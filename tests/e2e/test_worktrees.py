@@ -13,6 +13,7 @@ import pytest
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.worktrees import MARK
 from tests.e2e.test_json import documented, keys_of
+from tests.peer import Peer
 
 if TYPE_CHECKING:
     from tests.e2e.box import Box
@@ -116,7 +117,32 @@ def test_new_when_asked_from_inside_a_worktree_then_it_lies_beside_the_first_and
     assert (repo.tree("c") / "more").exists()
 
 
-@pytest.mark.parametrize("words", [(), ("a", "b"), ("a/b",), ("a", "--what"), ("--base", "main")])
+def test_new_when_the_box_has_a_daemon_then_it_is_asked_for_a_row_there(repo: Repository) -> None:
+    def made(said: Any) -> object:
+        peer.answers["workspace.list"] = {"workspaces": [{**said, **named, "phase": "ready"}]}
+        return {**named, "label": said["label"], "project_root": said["project_root"]}
+
+    named = {"workspace_id": "ws-w-1", "slug": "w"}
+    version = {"daemon": {"app_version": "0.6.6", "protocol": 3, "host": "box"}, "clients": [], "disconnected": []}
+    answers = {"version.query": version, "workspace.list": {"workspaces": []}, "workspace.create": made}
+    with Peer(repo.box.comm.parent / "d.sock", answers) as peer:
+        repo.box.env["SOT_SOCKET"] = str(peer.path)
+        out, _ = repo.run("worktree-new", "x", "--agent", "codex", "--task", "turn")
+        assert out.startswith(f"made {repo.tree('x')} on wt/x, from main\nSpawned @alpha-wt-x-box (row ws-w-1, ")
+        asked = [said for op, said in peer.asked if op == "workspace.create"]
+        assert [(said["project_root"], said["label"], said["agent"]) for said in asked] == [
+            (str(repo.tree("x")), "alpha-wt-x", "codex")
+        ]
+        assert "start an agent there" in repo.run("worktree-new", "y", "--no-row")[0]
+        peer.answers["workspace.create"] = {"error": "no room", "code": "spawn_failed"}
+        _, err = repo.run("worktree-new", "z", code=1)
+    assert err.endswith(f"the worktree stands; sot-tui spawn {repo.tree('z')} asks again\n")
+    assert repo.tree("z").is_dir()
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("a", "b"), ("a/b",), ("a", "--what"), ("--base", "main"), ("a", "--agent", "vim")]
+)
 def test_new_when_its_words_make_no_sense_then_it_says_which_would_and_nothing_is_made(
     repo: Repository, words: tuple[str, ...]
 ) -> None:
