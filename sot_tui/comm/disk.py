@@ -2,12 +2,15 @@
 
 Every step that another process could see, or that a crash could cut, is one method of `Disk`: a test fails or crashes
 after any single one of them. Nothing here decides anything; each method raises the `OSError` the kernel gave. Files are
-made 0600 and folders 0700 by every writer (contract, Layout). Descriptors are close-on-exec (Python's default).
+made 0600 and folders 0700 by every writer (contract, Layout). Descriptors are close-on-exec (Python's default). What
+lies at a path may be anybody's doing, so no open and no read here waits for another process or goes on for ever.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 
 FILE_MODE = 0o600
@@ -19,6 +22,16 @@ MOUNTINFO = "/proc/self/mountinfo"
 """Linux: the mounts this process sees, one a line (proc_pid_mountinfo(5))."""
 
 _CHUNK = 1 << 20
+
+
+class NotRegular(OSError):
+    """There is something at the path, and it is no regular file: a pipe, a socket, a device.
+
+    It is caught where any OSError is, as what could not be read; it is never an absent file.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.ENXIO, "it is no regular file", path)
 
 
 class Disk:
@@ -34,15 +47,59 @@ class Disk:
         finally:
             self.close(descriptor)
 
-    def open(self, path: str, flags: int) -> int:
-        """Open `path`; a file that `O_CREAT` makes is 0600 whatever the umask adds."""
-        return os.open(path, flags | os.O_CLOEXEC | os.O_NOCTTY, FILE_MODE)
+    def read_up_to(self, path: str, limit: int) -> bytes:
+        """Return all bytes of the file at `path`; one of more than `limit` could not be read (EFBIG)."""
+        descriptor = self.open(path, os.O_RDONLY)
+        try:
+            return self.read_all(descriptor, limit)
+        finally:
+            self.close(descriptor)
 
-    def read_all(self, descriptor: int) -> bytes:
-        """Return the bytes from the descriptor's position to the end."""
-        parts = []
-        while part := os.read(descriptor, _CHUNK):
+    def open(self, path: str, flags: int) -> int:
+        """Open the regular file at `path`; one that `O_CREAT` makes is 0600 whatever the umask adds.
+
+        Never blocks: a pipe, a socket or a device is NotRegular, a folder IsADirectoryError. A link that leads to a
+        regular file is as good as one, unless the flags refuse links; then it is NotRegular too.
+        """
+        try:
+            descriptor = self._open_at_once(path, flags | os.O_CLOEXEC | os.O_NOCTTY)
+        except OSError as error:
+            # A socket; a pipe that nobody reads; a link that must not be followed.
+            if error.errno == errno.ENXIO or (error.errno == errno.ELOOP and flags & os.O_NOFOLLOW):
+                raise NotRegular(path) from error
+            raise
+        if not flags & os.O_EXCL:  # what was made just now is a file
+            try:
+                mode = os.fstat(descriptor).st_mode
+                if stat.S_ISDIR(mode):
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+                if not stat.S_ISREG(mode):
+                    raise NotRegular(path)
+            except OSError:
+                os.close(descriptor)
+                raise
+        return descriptor
+
+    def _open_at_once(self, path: str, flags: int) -> int:
+        try:
+            return os.open(path, flags | os.O_NONBLOCK, FILE_MODE)
+        except BlockingIOError:
+            # A lease, as a file server holds one for each client with a delegation: the kernel calls it back, which it
+            # bounds (/proc/sys/fs/lease-break-time), and only an open that waits gets the file.
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                raise
+            return os.open(path, flags, FILE_MODE)
+
+    def read_all(self, descriptor: int, limit: int | None = None) -> bytes:
+        """Return the bytes from the descriptor's position to the end; more than `limit` of them are an EFBIG."""
+        parts: list[bytes] = []
+        left = _CHUNK if limit is None else limit + 1
+        while part := os.read(descriptor, min(left, _CHUNK)):
             parts.append(part)
+            if limit is not None:
+                left -= len(part)
+                if left <= 0:
+                    raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def read_at(self, descriptor: int, count: int, offset: int) -> bytes:
@@ -72,6 +129,10 @@ class Disk:
 
             return darwin.is_on_local_mount(path)
         return False
+
+    def space(self, path: str) -> os.statvfs_result:
+        """Return how much room there is on the file system of `path`."""
+        return os.statvfs(path)
 
     def mount_table(self) -> bytes:
         """Return Linux's list of mounts, as it stands now; its bytes are read again only after a change."""

@@ -18,7 +18,7 @@ from sot_tui.comm.errors import Misuse, Refused, Unreadable
 from sot_tui.comm.home import ensure_home
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.registry import Registry, Unread
-from sot_tui.comm.slots import claim_in
+from sot_tui.comm.slots import SELF_FILE_LIMIT, claim_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 NO_ROW = "nopane"
 """The pane of a self file of a process outside any row (contract, Layout)."""
-
-_SELF_FILE_LIMIT = 1 << 16
-"""Bytes of a self file that are read; a real one has three lines."""
 
 
 class Project(NamedTuple):
@@ -329,10 +326,9 @@ def _read_slot(home: Home, slot: SelfFile, raw: str, project: Project) -> SelfFi
 def _read_self_file(home: Home, path: str) -> bytes | None:
     """Return a self file's bytes, None when there is no such file."""
     try:
-        # Not blocking: what a variable names may be a pipe that nobody writes to.
-        descriptor = home.disk.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = home.disk.open(path, os.O_RDONLY)
         try:
-            return home.disk.read_at(descriptor, _SELF_FILE_LIMIT, 0)
+            return home.disk.read_at(descriptor, SELF_FILE_LIMIT, 0)
         finally:
             home.disk.close(descriptor)
     except FileNotFoundError:

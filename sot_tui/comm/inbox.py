@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 16
 """Bytes of one look backwards for a newline; most lines are shorter."""
+_CURSOR_LIMIT = 4096
+"""Bytes of a cursor that are read; a real one has a hundredth of it."""
 
 
 # -- filing -----------------------------------------------------------------------------------------------------------
@@ -268,7 +270,7 @@ def count_failed(handle: str, failed: Failed) -> str:
 def cursor_bytes(home: Home, handle: str) -> bytes:
     """Return the cursor's bytes; one that is missing or cannot be read is 0: lines may show again, none is lost."""
     try:
-        return home.disk.read(home.cursor(handle))
+        return home.disk.read_up_to(home.cursor(handle), _CURSOR_LIMIT)
     except OSError:
         return b""
 

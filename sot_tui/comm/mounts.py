@@ -34,6 +34,8 @@ NFS_MANAGER = "nfs4 "
 NO_MANAGER = "none"
 """The identity of a box without a machine id: it never matches a record (contract, Sending)."""
 
+_RECORD_LIMIT = 4096
+"""Bytes of `inbox-lock-manager` that are read; a line of mountinfo, which names an export, has no more."""
 _OWN_DISK_KINDS = FRESH_KINDS - {"tmpfs"}
 
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
@@ -161,7 +163,7 @@ def lock_identity(home: Home) -> str:
 def lock_record(home: Home) -> LockRecord | None:
     """Return the hub's record, or None when there is none; raises OSError when it cannot be read."""
     try:
-        lines = os.fsdecode(home.disk.read(home.lock_manager)).split("\n")
+        lines = os.fsdecode(home.disk.read_up_to(home.lock_manager, _RECORD_LIMIT)).split("\n")
     except FileNotFoundError:
         return None
     return LockRecord(lines[0], lines[1] if len(lines) > 1 else "")

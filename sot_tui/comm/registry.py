@@ -44,6 +44,8 @@ __all__ = [
 
 REREAD_PAUSES_S = (0.0, 0.1, 0.1)
 """Seconds before each further read of a registry that could not be read: three of them, in about 200 ms (contract)."""
+REGISTRY_LIMIT = 256 << 20
+"""Bytes of a registry that are read; one of a thousand sessions has a thousandth of it."""
 LIVE_SECS = 600
 """Seconds for which a `last_seen` stamp makes a handle live (contract, Liveness); `COMM_LIVE_SECS` sets another."""
 
@@ -58,6 +60,8 @@ class Unread(NamedTuple):
     """Whether there is no such file, which only an open can tell."""
     why: str
     """The reason, for a person."""
+    errno: int = 0
+    """What the kernel said; 0 when there were bytes, and they are no registry."""
 
 
 class Written(NamedTuple):
@@ -123,7 +127,11 @@ def replace_locked(home: Home, held: Held, change: Callable[[Registry], bool]) -
     reach("registry.read")
     if not change(registry):
         return Written(registry)
-    sentence = _put(home, held, data_of(registry))
+    try:
+        data = data_of(registry)
+    except (ValueError, RecursionError):  # something that cannot be written as JSON stands in it
+        return NotWritten(NOT_WRITTEN)
+    sentence = _put(home, held, data)
     return NotWritten(sentence) if sentence else Written(registry)
 
 
@@ -198,15 +206,19 @@ def _bytes_once(home: Home) -> bytes | Unread:
     except FileNotFoundError:
         return Unread(missing=True, why="there is no registry.json")
     except OSError as error:
-        return Unread(missing=False, why=_fault(error))
+        return _unread(error)
     try:
         try:
-            data = disk.read_all(descriptor)
+            data = disk.read_all(descriptor, REGISTRY_LIMIT)
         finally:
             disk.close(descriptor)
     except OSError as error:
-        return Unread(missing=False, why=_fault(error))
+        return _unread(error)
     return data or Unread(missing=False, why="it is empty")
+
+
+def _unread(error: OSError) -> Unread:
+    return Unread(missing=False, why=_fault(error), errno=error.errno or 0)
 
 
 def _put(home: Home, held: Held, data: bytes) -> str:
@@ -265,4 +277,4 @@ def _unlink_quietly(home: Home, path: str) -> None:
 
 
 def _fault(error: OSError) -> str:
-    return os.strerror(error.errno) if error.errno else str(error)
+    return error.strerror or str(error)

@@ -146,7 +146,7 @@ def _lines_from_the_end(home: Home, path: str) -> Iterator[bytes]:
     """Yield the lines of a file, the last one first, as far back as the bound; nothing when it cannot be read."""
     disk = home.disk
     try:
-        descriptor = disk.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = disk.open(path, os.O_RDONLY)
     except (OSError, ValueError):
         return
     try:

@@ -40,7 +40,7 @@ def session_key(environ: Mapping[str, str], said: str = "") -> str:
 def read(home: Home, name: str) -> str:
     """Return what a scratch file holds, nothing when there is none or it cannot be read."""
     try:
-        descriptor = home.disk.open(f"{home.scratch}/{name}", os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = home.disk.open(f"{home.scratch}/{name}", os.O_RDONLY)
         try:
             return home.disk.read_at(descriptor, _READ_LIMIT, 0).decode("utf-8", "replace")
         finally:

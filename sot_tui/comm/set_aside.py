@@ -59,7 +59,7 @@ def write(home: Home, environ: Mapping[str, str], by_handle: Mapping[str, Aside]
 
 def _read(home: Home, path: str) -> tuple[dict[str, Any], str]:
     try:
-        descriptor = home.disk.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = home.disk.open(path, os.O_RDONLY)
         try:
             data = home.disk.read_at(descriptor, FILE_LIMIT, 0)
         finally:

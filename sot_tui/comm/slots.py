@@ -15,6 +15,9 @@ from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
 
+SELF_FILE_LIMIT = 1 << 16
+"""Bytes of a self file that are read; a real one has three lines."""
+
 
 class Finding(Enum):
     """What a slot's comparison says."""
@@ -62,7 +65,8 @@ def audit(home: Home) -> list[Slot]:
         files = sorted(home.disk.listdir(home.selves))
     except FileNotFoundError:
         return []
-    return [_judged(file, home.disk.read(f"{home.selves}/{file}")) for file in files if file.endswith(".txt")]
+    slots = [file for file in files if file.endswith(".txt")]
+    return [_judged(file, home.disk.read_up_to(f"{home.selves}/{file}", SELF_FILE_LIMIT)) for file in slots]
 
 
 def _judged(file: str, data: bytes) -> Slot:

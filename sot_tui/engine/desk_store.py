@@ -166,7 +166,7 @@ class DeskStore:
     def take_up(self, sheet: Sheet) -> Body:
         """Return what an editor left in a sheet, and remove the sheet; one that cannot be taken back stays."""
         try:
-            descriptor = self._disk.open(sheet.path, os.O_RDONLY | os.O_NONBLOCK)
+            descriptor = self._disk.open(sheet.path, os.O_RDONLY)
             try:
                 data = self._disk.read_at(descriptor, SHEET_BYTES + 1, 0)
             finally:
@@ -213,7 +213,7 @@ class DeskStore:
     def _read(self, path: str) -> bytes:
         """Return what a file of ours holds; nothing when there is none, or it cannot be read."""
         try:
-            descriptor = self._disk.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            descriptor = self._disk.open(path, os.O_RDONLY)
             try:
                 return self._disk.read_at(descriptor, _FILE_BYTES, 0)
             finally:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 STEPS = (
     "open", "read_all", "read_at", "size", "stat", "target_stat", "real_path", "is_on_local_mount", "listdir",
-    "revalidate", "close", "write", "flush", "flush_folder", "truncate", "link", "rename", "unlink", "mkdir", "rmdir",
+    "space", "revalidate", "close", "write", "flush", "flush_folder", "truncate", "link", "rename", "unlink", "mkdir", "rmdir",
     "chmod", "lock",
 )  # fmt: skip
-"""Every method of the seam but `read`, which is made of these, save that of the mounts."""
+"""Every method of the seam but the whole reads, which are made of these, save that of the mounts."""
 
 CHANGES = frozenset(
     {"write", "flush", "flush_folder", "truncate", "link", "rename", "unlink", "mkdir", "rmdir", "chmod"}

@@ -394,8 +394,9 @@ def test_read_batch_when_the_cursor_moves_meanwhile_then_it_is_not_taken_for_a_c
     cursor read after the inbox would point past its end."""
 
     class RacedDisk(Disk):
-        def read(self, path: str) -> bytes:
-            data = super().read(path)
+        def read_all(self, descriptor: int, limit: int | None = None) -> bytes:
+            path = os.readlink(f"/proc/self/fd/{descriptor}")
+            data = super().read_all(descriptor, limit)
             if path.endswith(("a.jsonl", "a.cursor")) and not self.raced:
                 self.raced = True
                 put(comm_home, WHOLE + LINE, cursor.text(2, LINE).encode())

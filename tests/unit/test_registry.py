@@ -111,7 +111,7 @@ def test_read_when_it_fails_or_is_empty_then_is_tried_three_times_more(
 
 def test_read_when_it_fails_four_times_then_is_unreadable(home: Home) -> None:
     disk = Flaky(*[STALE] * 9)
-    assert registry.read(home._replace(disk=disk)) == Unread(missing=False, why="Stale file handle")
+    assert registry.read(home._replace(disk=disk)) == Unread(missing=False, why="Stale file handle", errno=errno.ESTALE)
     assert len(disk.answers) == 5
     assert registry.read(home._replace(disk=Flaky(*[b""] * 9))) == Unread(missing=False, why="it is empty")
 
@@ -137,7 +137,7 @@ def test_read_when_there_is_no_file_then_it_is_missing_and_told_at_the_open(home
 def test_read_when_it_may_not_be_opened_then_is_unreadable_and_not_missing(home: Home) -> None:
     for error in (errno.EACCES, errno.ELOOP, errno.ENOTDIR, errno.ESTALE):
         found = registry.read(home._replace(disk=Failing(1, error, until=99)))
-        assert found == Unread(missing=False, why=os.strerror(error))
+        assert found == Unread(missing=False, why=os.strerror(error), errno=error)
 
 
 def test_read_when_a_failed_read_is_followed_by_a_missing_file_then_it_is_missing(home: Home) -> None:
