@@ -24,7 +24,7 @@ UNREAD = "-"
 """A field that could not be read; it equals nothing, itself included."""
 
 _FIELD = r"[^:/\s\x00-\x1f\x7f]+"
-_RECORD = re.compile(rf"({_FIELD}):({_FIELD}):({_FIELD}):({_FIELD}):([0-9]{{1,19}}):({_FIELD})\n")
+_RECORD = re.compile(rf"({_FIELD}):({_FIELD}):({_FIELD}):({_FIELD}):((?!0+:)[0-9]{{1,19}}):({_FIELD})\n")
 _UNFIT = re.compile(r"[:/\s\x00-\x1f\x7f]")
 _PLACEHOLDER_ID = "uninitialized"
 """What stands in /etc/machine-id before a first boot is over, on every such machine (machine-id(5))."""
@@ -192,7 +192,8 @@ def parse_record(data: bytes) -> Record | None:
     """Return the record that a lock's or marker's bytes are, or None.
 
     It is one whole line: without its newline it could be the first part of another record, whose start then would
-    seem to have changed. A field with a slash would lead out of the comm home in a marker's name.
+    seem to have changed. A field with a slash would lead out of the comm home in a marker's name. No process has the
+    pid 0: asked about it, the kernel answers for this process's own group.
     """
     found = _RECORD.fullmatch(data.decode("utf-8", "replace"))
     return Record(*found.groups()) if found and "\ufffd" not in found[0] else None

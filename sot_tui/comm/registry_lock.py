@@ -14,6 +14,7 @@ from _thread import allocate_lock
 from enum import Enum
 
 from sot_tui.comm.clock import seconds_said
+from sot_tui.comm.disk import NotRegular
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.mounts import proves_fresh_reads
 from sot_tui.comm.proof import Proof, Record, Verdict, is_own, judge, own_record, parse_record
@@ -128,7 +129,7 @@ class LockIs(Enum):
     OLDER_VERSION = "held by an older version"
     """A folder, which names nobody and is never reclaimed."""
     UNPARSABLE = "held by an unknown holder"
-    """A file whose record was read whole and does not parse; never reclaimed."""
+    """A file whose record was read whole and does not parse, or a thing that is no file; never reclaimed."""
     UNREADABLE = "not readable"
     """Something that could not be read; never reclaimed."""
 
@@ -677,8 +678,7 @@ def _read(home: Home, path: str) -> _At:
     disk = home.disk
     try:
         disk.revalidate(home.path)
-        # Whatever lies there: a link is not followed, and a pipe does not keep us waiting.
-        descriptor = disk.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = disk.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         try:
             data = disk.read_at(descriptor, RECORD_BYTES, 0)
         finally:
@@ -687,6 +687,8 @@ def _read(home: Home, path: str) -> _At:
         return _At(LockIs.FREE)
     except IsADirectoryError:
         return _At(LockIs.OLDER_VERSION)
+    except NotRegular as error:  # it was seen whole, and no later read will find a holder in it
+        return _At(LockIs.UNPARSABLE, text=f"{error.strerror}")
     except OSError as error:
         return _At(LockIs.UNREADABLE, text=_fault(error))
     record = parse_record(data)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -241,6 +242,24 @@ def test_unpassable_when_no_reclaim_can_clear_it_then_says_to_remove_it_by_hand(
     here.held_by(content)
     assert here.said() == (
         f"registry lock {here.lock} still held (3s old): {why}. "
+        f"If its holder is dead, remove {here.lock} by hand and retry."
+    )
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "link"])
+def test_unpassable_when_the_lock_is_no_file_then_says_to_remove_it_by_hand(here: Here, kind: str) -> None:
+    """What is no file was seen whole and names nobody: to read it again, as after an I/O error, would never help."""
+    here.held_by(HOLDER, f"{here.path}/elsewhere")
+    if kind == "pipe":
+        os.mkfifo(here.lock)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(here.lock)
+    else:
+        os.symlink(f"{here.path}/elsewhere", here.lock)
+    os.utime(here.lock, (here.clock.now() - 3, here.clock.now() - 3), follow_symlinks=False)
+    assert here.said() == (
+        f"registry lock {here.lock} still held (3s old): its record names no holder (it is no regular file). "
         f"If its holder is dead, remove {here.lock} by hand and retry."
     )
 

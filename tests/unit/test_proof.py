@@ -125,6 +125,8 @@ def test_record_when_written_and_read_then_is_the_same() -> None:
         b"box::b1:4026531836:42:77\n",
         b"box:m1:b1:4026531836:-:77\n",
         b"box:m1:b1:4026531836:-42:77\n",
+        b"box:m1:b1:4026531836:0:77\n",  # a signal to pid 0 is one to a whole group: it would seem to run for ever
+        b"box:m1:b1:4026531836:000:77\n",
         b"box:m1:b1:4026531836:4x:77\n",
         b"box:m1:b1:4026531836:" + b"9" * 20 + b":77\n",
         "box:m1:b1:4026531836:４２:77\n".encode(),
