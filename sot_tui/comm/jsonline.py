@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 DEPTH_LIMIT = 127
 """Arrays and objects within one another, at most (contract, Message frame: "nesting past 127")."""
 
+SHOWN_DEPTH_LIMIT = 256
+"""The same of a line that is shown; jq reads so many, and a reader that counted on its stack would take another number
+each time."""
+
 _DIGITS_IN_RANGE = 308
 """An integer of no more digits than this is below the largest double, so it needs no look."""
 
@@ -45,8 +49,8 @@ def decode(data: bytes, *, unique_keys: bool = False) -> Any:
         raise NotStrict(f"not JSON: {error.msg} at character {error.pos}") from error
     except RecursionError as error:
         raise NotStrict(_TOO_DEEP) from error
-    if data.count(b"[") + data.count(b"{") > DEPTH_LIMIT:
-        _refuse_depth(value)
+    if data.count(b"[") + data.count(b"{") > DEPTH_LIMIT and is_deeper(value, DEPTH_LIMIT):
+        raise NotStrict(_TOO_DEEP)
     if b"\\u" in data:
         _refuse_lone_surrogate(value)
     return value
@@ -64,13 +68,35 @@ def decode_like_jq(data: bytes) -> Any:
     """Return the one value in `data` as leniently as jq reads it, or None where jq would read nothing.
 
     Invalid UTF-8 becomes U+FFFD, a byte-order mark is passed over, NaN and numbers out of range are taken. A JSON null
-    is None too: neither is anything that could be shown.
+    is None too: neither is anything that could be shown. Nor is what is nested deeper than can be written again.
     """
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
-        return _LIKE_JQ.decode(text)
+        value = _LIKE_JQ.decode(text)
     except (json.JSONDecodeError, RecursionError):
         return None
+    if data.count(b"[") + data.count(b"{") > SHOWN_DEPTH_LIMIT and is_deeper(value, SHOWN_DEPTH_LIMIT):
+        return None
+    return value
+
+
+def is_deeper(value: object, limit: int) -> bool:
+    """Tell whether arrays and objects stand within one another more than `limit` times; it never recurses."""
+    level = [value]
+    for _ in range(limit + 1):
+        below: list[object] = []
+        flat = True
+        for item in level:
+            if isinstance(item, dict):
+                below.extend(item.values())
+                flat = False
+            elif isinstance(item, list):
+                below.extend(item)
+                flat = False
+        if flat:
+            return False
+        level = below
+    return True
 
 
 def encode(value: object) -> str:
@@ -132,21 +158,6 @@ _STRICT_UNIQUE = json.JSONDecoder(
     object_pairs_hook=_once, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_in_range
 )
 _LIKE_JQ = json.JSONDecoder(parse_int=_any_size)
-
-
-def _refuse_depth(value: object) -> None:
-    level = [value]
-    for _ in range(DEPTH_LIMIT + 1):
-        below: list[object] = []
-        for item in level:
-            if isinstance(item, dict):
-                below.extend(item.values())
-            elif isinstance(item, list):
-                below.extend(item)
-        if not any(isinstance(item, (dict, list)) for item in level):
-            return
-        level = below
-    raise NotStrict(_TOO_DEEP)
 
 
 def _refuse_lone_surrogate(value: object) -> None:

@@ -3,7 +3,8 @@
 Contract, One writer, one reader: a registry is exactly one JSON document with an object `.agents`; anything else is
 unreadable. Whatever a writer does not touch is written back letter for letter: unknown keys, foreign entries, their
 order, numbers that no float holds, halves of surrogate pairs. So a writer can neither lose nor reword what another
-program put there, and pays only for the entry it changes.
+program put there, and pays only for the entry it changes. What is nested deeper than the daemon's own reader goes is
+unreadable here too, so whatever was read can be written again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from json import JSONDecoder
 from json.encoder import encode_basestring
 
+from sot_tui.comm.jsonline import DEPTH_LIMIT, is_deeper
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -201,7 +203,7 @@ def _split(data: bytes, known: Mapping[str, str]) -> tuple[_Split, dict[str, Any
         if agents:
             members, values, end = _members(text, agents.end(), known)
         else:
-            others[key], end = _DECODER.raw_decode(text, start)
+            others[key], end = _value(text, start, DEPTH_LIMIT - 1)
         top[key] = "" if agents else text[start:end]
         after = _found(_NEXT.match(text, end))
         if not after[1]:
@@ -241,7 +243,7 @@ def _members(text: str, at: int, known: Mapping[str, str]) -> tuple[dict[str, st
             guess, member = next(before, ("", ""))
         else:
             key, start = _key(text, at)
-            values[key], end = _DECODER.raw_decode(text, start)
+            values[key], end = _value(text, start, DEPTH_LIMIT - 2)
             members[key] = text[at:end]  # a key that stands twice: the last one counts, as for jq
             if key == guess:
                 guess, member = next(before, ("", ""))
@@ -254,6 +256,14 @@ def _members(text: str, at: int, known: Mapping[str, str]) -> tuple[dict[str, st
         at = after.end()
         if not after[1]:
             return members, values, at
+
+
+def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
+    """Return the value at `at` and where it ends; raises ValueError for one that is nested deeper than `depth`."""
+    value, end = _DECODER.raw_decode(text, at)
+    if text.count("[", at, end) + text.count("{", at, end) > depth and is_deeper(value, depth):
+        raise ValueError("nested too deep")
+    return value, end
 
 
 def _key(text: str, at: int) -> tuple[str, int]:

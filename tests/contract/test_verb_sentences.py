@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,95 @@ def test_verbs_when_the_registry_is_unreadable_then_each_says_so_in_its_own_word
         "FAILED: the registry could not be read or updated, so nothing was written\n",
     )
     assert (run.comm / "registry.json").read_text() == text
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["a pipe", "a device", "nested too deep"])
+def test_verbs_when_the_registry_is_no_file_or_no_end_then_each_ends_and_says_it_is_unreadable(
+    run: Verbs, kind: str
+) -> None:
+    """Each verb, and with it each hook, once waited for a writer that never came; a device filled the memory; and a
+    document that is read but cannot be written again ended a send after its mail was filed."""
+    path = run.comm / "registry.json"
+    if kind == "a pipe":
+        path.unlink()
+        os.mkfifo(path)
+    elif kind == "a device":
+        path.unlink()
+        path.symlink_to("/dev/full")
+    else:
+        run.registry(f'{{"x":{"[" * 900}{"]" * 900},{path.read_text()[1:]}')
+    failed = "FAILED: the registry could not be read; "
+    assert run("send", "@peer", "x") == (1, "", UNVERIFIED.format("@peer"))
+    assert run("poll") == (1, "", f"{failed}nothing was read\n")
+    assert run("list") == (1, "", f"{failed}nothing was listed\n")
+    assert run("leave") == (1, "", f"{failed}nothing was removed\n")
+    assert run("status", "working", "x") == (1, "", f"{failed}stamp discarded\n")
+    assert run("join", "--name", "other") == (
+        1,
+        "",
+        "FAILED: the registry could not be read or updated, so nothing was written\n",
+    )
+    assert not (run.comm / "inbox" / "peer.jsonl").exists()
+
+
+def test_verbs_when_the_registry_is_a_link_to_a_file_then_it_is_read(run: Verbs) -> None:
+    (run.comm / "registry.json").rename(run.comm.parent / "elsewhere.json")
+    (run.comm / "registry.json").symlink_to(run.comm.parent / "elsewhere.json")
+    assert run("send", "@peer", "x") == (0, "  filed -> @peer\n", "")
+
+
+def test_verbs_when_the_registry_is_as_deep_as_is_read_then_they_write_it_again(run: Verbs) -> None:
+    """What was read can be written: 127 levels, the document and `.agents` among them."""
+    deep = "[" * 124 + "]" * 124
+    whole = json.dumps({"protocol_version": 1, "agents": {"h": {**run.entry(), "x": 0}, "peer": run.entry()}})
+    run.registry(whole.replace('"x": 0', f'"x": {deep}').replace("{", f'{{"top":[[{deep}]],', 1))
+    assert run("send", "@peer", "x") == (0, "  filed -> @peer\n", "")
+    assert run("status", "working", "y")[0] == 0
+    assert run("poll")[0] == 0
+    text = (run.comm / "registry.json").read_text()
+    assert text.count(deep) == 2
+    assert run.agents()["h"]["summary"] == "y"
+
+
+@pytest.mark.timeout(20)
+def test_verbs_when_what_mail_stands_on_is_a_pipe_then_each_ends_and_says_why(run: Verbs) -> None:
+    """ "FAILED -> @h: <reason>": what is no file is not an empty inbox, and nobody waits for its other end."""
+    os.mkfifo(run.comm / "inbox" / "peer.jsonl")
+    os.mkfifo(run.comm / "inbox" / "h.jsonl")
+    assert run("send", "@peer", "x") == (1, "", "FAILED -> @peer: the append failed: it is no regular file\n")
+    assert run("poll") == (
+        1,
+        "",
+        "FAILED: the inbox for @h could not be read (it is no regular file); nothing was shown\n",
+    )
+    (run.comm / "inbox" / "h.jsonl").unlink()
+    run.mail({"from": "peer", "to": "h", "msg": "x", "ts": "t"})
+    os.mkfifo(run.comm / "read" / "h.cursor")
+    assert run("poll") == (0, "[t] [peer:] x\n", "")
+    assert (run.comm / "read" / "h.cursor").read_bytes().startswith(b"1 ")
+    (run.comm / "inbox-lock-manager").unlink()
+    os.mkfifo(run.comm / "inbox-lock-manager")
+    code, out, err = run("send", "@peer", "x")
+    assert (code, out) == (1, "")
+    assert err.startswith("FAILED -> @peer: this box cannot take the inbox lock itself")
+    (run.comm / "self" / "box__nopane.txt").unlink()
+    os.mkfifo(run.comm / "self" / "box__nopane.txt")
+    code, out, err = run("poll")
+    assert (code, out) == (1, "")
+    assert "box__nopane.txt could not be read" in err
+    assert "it is no regular file" in err
+
+
+@pytest.mark.parametrize("depth", [256, 900, 985, 990, 100_000])
+def test_poll_when_a_line_is_nested_too_deep_then_it_is_skipped_and_counts_as_read(run: Verbs, depth: int) -> None:
+    """Contract, Message frame: "nesting past 127" is not strict. A depth that the decoder took and the encoder did not
+    once ended every poll before the cursor moved, for ever."""
+    inbox = run.comm / "inbox" / "h.jsonl"
+    line = '{"from":"peer","to":"h","msg":%s}'
+    inbox.write_text(line % '"before"' + "\n" + line % ("[" * depth + "]" * depth) + "\n" + line % '"after"' + "\n")
+    assert run("poll") == (0, "[] [peer:] before\n[] [peer:] after\n", "")
+    assert run("poll") == (0, "No new messages.\n", "")
 
 
 def test_poll_when_the_registry_is_unreadable_then_it_reads_nothing_and_moves_no_cursor(run: Verbs) -> None:

@@ -72,6 +72,18 @@ def test_parse_line_when_to_is_a_text_or_not_then_a_broadcast_is_told_from_a_lin
     assert parse_line(b'{"from":"b","to":7}') == Frame("b", None, "", "", "")
 
 
+@pytest.mark.parametrize(("depth", "is_shown"), [(255, True), (256, False), (985, False), (100_000, False)])
+def test_shown_when_a_line_is_nested_then_its_depth_decides_and_no_stack(depth: int, *, is_shown: bool) -> None:
+    """jq's own reader takes 256 levels. What Python's stack takes is another number in each caller."""
+    line = b'{"msg":' + b"[" * depth + b"]" * depth + b"}"
+
+    def deeper(left: int) -> bytes | None:
+        return shown(line) if not left else deeper(left - 1)
+
+    for below in (0, 300):
+        assert (deeper(below) is not None) is is_shown
+
+
 @pytest.mark.parametrize(
     ("fields", "unread"),
     [

@@ -284,3 +284,18 @@ def test_parse_when_only_one_entry_is_new_then_parses_that_one_alone(monkeypatch
 
 def test_agents_when_made_of_nothing_then_are_empty() -> None:
     assert dict(Agents()) == {}
+
+
+@pytest.mark.parametrize("depth", [125, 126, 900, 5000, 100_000])
+@pytest.mark.parametrize("where", ["top", "entry"])
+def test_parse_when_nested_past_what_the_daemon_reads_then_is_none_and_what_was_read_can_be_written(
+    where: str, depth: int
+) -> None:
+    """The decoder takes more levels than can be written again: a send once filed its mail and then failed."""
+    value = "[" * depth + "]" * depth
+    top, entry = (value, "0") if where == "top" else ("0", value)
+    book = parse(f'{{"x":{top},"agents":{{"a":{entry}}}}}'.encode())
+    assert (book is not None) is (depth <= (126 if where == "top" else 125))
+    if book is not None:
+        assert book.agents["a"] is not None
+        assert value in data_of(book).decode()
