@@ -30,6 +30,10 @@ _SIGNS.update(dict.fromkeys(range(0xD800, 0xE000), 0xFFFD))
 _LINES = dict(_SIGNS)
 del _LINES[0x0A]
 _LINES[0x09] = 0x20
+_LINE = {**_SIGNS, 0x09: 0x20}
+
+INDENT = "    "
+"""What stands before each further line of an entry on a terminal; an entry's first line has none."""
 
 ACTING = frozenset(_SIGNS)
 """The code points that may act on a terminal, or hide or turn text: none of them is ever shown as it is."""
@@ -69,6 +73,21 @@ def printable(text: str) -> str:
     The contract's bytes go to programs; a person's terminal never gets a foreign control byte.
     """
     return _unbounded(text) if _is_terminal(1) else text
+
+
+def printable_line(text: str) -> str:
+    """Return one line of stdout by the rule of `printable`; on a terminal it stays one, whatever the text holds."""
+    return text.translate(_LINE) if _is_terminal(1) else text
+
+
+def printable_entry(text: str) -> str:
+    """Return one entry of stdout, with its newline, by the rule of `printable`.
+
+    On a terminal its further lines are indented: none of them can be taken for the head of another entry.
+    """
+    if not _is_terminal(1):
+        return text
+    return _unbounded(text.removesuffix("\n")).replace("\n", f"\n{INDENT}") + "\n"
 
 
 def printable_error(text: str) -> str:

@@ -10,6 +10,7 @@ from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import home_here
 from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.registry import Registry, Unread
+from sot_tui.comm.text import printable_line
 from sot_tui.verbs._session import ask, misused, say, say_json, tell
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _listing(home: Home, book: Registry, me: str) -> str:
         lines.append(_state_line(entry, now))
     if not book.agents:
         lines.append("  (none)")
-    return "\n".join(lines) + "\n\n"
+    return "\n".join(map(printable_line, lines)) + "\n\n"
 
 
 def _entry_line(handle: str, entry: dict[str, Any], now: float) -> str:

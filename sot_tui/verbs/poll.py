@@ -11,6 +11,7 @@ from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import home_here
 from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.registry import Unread
+from sot_tui.comm.text import printable_entry
 from sot_tui.verbs._session import answer, ask, misused, say, tell, who_am_i
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def _show(home: Home, handle: str, batch: inbox.Batch) -> Exit:
     if not batch.lines:
         say("No messages.\n" if batch.missing else "No new messages.\n")
         return Exit.OK
-    say(b"".join(shown for line in batch.lines if (shown := frames.shown(line)) is not None))
+    entries = (shown.decode() for line in batch.lines if (shown := frames.shown(line)) is not None)
+    say("".join(map(printable_entry, entries)))
     moved = inbox.write_cursor(home, handle, batch)
     if isinstance(moved, inbox.CursorStays):
         tell(moved.sentence)
