@@ -7,6 +7,7 @@ not be read is a finding of its own, and never "ok".
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from enum import Enum
@@ -35,6 +36,9 @@ CLOCK_SLACK_SECS = 5
 """Seconds that a stamp may lie in the future: two boxes that keep time by the network differ by less than one."""
 SMALLEST, SMALL = (50, 16), (80, 24)
 """Columns and lines below which the dashboard has no room, and from which it has all of it (product, The nav)."""
+
+ROOM_BYTES = 1 << 20
+"""Free bytes below which a file system is nearly full: the registry of a big fleet, twice, and a day's mail."""
 
 JOIN, DASHBOARD, CLEAR = "sot-tui join", "sot-tui", "sot-tui lock-clear"
 _MACHINE_ID = "sudo systemd-machine-id-setup"
@@ -73,6 +77,21 @@ class Entry(NamedTuple):
     """The user it belongs to."""
     dangling: bool = False
     """A link that leads nowhere."""
+
+
+class Room(NamedTuple):
+    """What is left on a file system for this user."""
+
+    free_bytes: int
+    free_files: int | None
+    """Inodes; None on one that does not count them."""
+
+
+class Fault(NamedTuple):
+    """Why something at a path could not be read."""
+
+    why: str
+    errno: int = 0
 
 
 class Terminal(NamedTuple):
@@ -151,6 +170,21 @@ def of_mount(path: str, mount: Mount | None, *, linux: bool) -> Finding:
     return Finding(Level.OK, "mount", told)
 
 
+def of_room(path: str, room: Room | Fault) -> Finding:
+    """Judge whether there is room for a line of mail: on a full file system nothing is filed and nobody joins."""
+    what = "room"
+    if isinstance(room, Fault):
+        return Finding(Level.WARN, what, f"how much is left for {path} cannot be told: {room.why}", f"df {word(path)}")
+    if room.free_files == 0:
+        return Finding(Level.FAULT, what, f"no file can be made in {path}: no inode is left", f"df -i {word(path)}")
+    if room.free_bytes == 0:
+        return Finding(Level.FAULT, what, f"the file system of {path} is full", f"df -h {word(path)}")
+    if room.free_bytes < ROOM_BYTES:
+        fact = f"only {room.free_bytes >> 10} KiB are left for {path}"
+        return Finding(Level.WARN, what, fact, f"df -h {word(path)}")
+    return Finding(Level.OK, what, f"{room.free_bytes >> 20} MiB are left")
+
+
 def of_proof(me: Record, mount: Mount | None, *, fresh: bool) -> Finding:
     """Judge whether this box proves deaths in this comm home; where none is proved, a dead holder's lock stays."""
     what = "proof of death"
@@ -169,16 +203,37 @@ def of_proof(me: Record, mount: Mount | None, *, fresh: bool) -> Finding:
 # -- the registry -----------------------------------------------------------------------------------------------------
 
 
-def of_registry(home: Home, found: Registry | Unread) -> Finding:
-    """Judge whether the registry reads as one."""
+def of_registry(home: Home, found: Registry | Unread, *, dangling: bool = False) -> Finding:
+    """Judge whether the registry reads as one; `dangling` says that a link that leads nowhere stands at its path.
+
+    It is moved aside only when it was seen to be no registry: one that merely could not be read may be whole.
+    """
     if isinstance(found, Registry):
         handles = len(found.agents)
         return Finding(Level.OK, "registry", f"it is read, and lists {handles} handle{'' if handles == 1 else 's'}")
+    if found.missing and dangling:
+        fact = f"{home.registry} is a link that leads nowhere"
+        return Finding(Level.FAULT, "registry", fact, f"rm {word(home.registry)}")
     if found.missing:
         return Finding(Level.WARN, "registry", "there is none yet; the first join makes it", JOIN)
-    aside = f"mv {word(home.registry)} {word(home.registry + '.aside')}"
-    fact = f"it could not be read: {found.why}; moved aside, the next comm command creates an empty one"
-    return Finding(Level.FAULT, "registry", fact, aside)
+    fact = f"it could not be read: {found.why}"
+    step = _way_to_read(home.registry, Fault(found.why, found.errno))
+    if step.startswith("mv "):
+        fact += "; moved aside, the next comm command creates an empty one"
+    return Finding(Level.FAULT, "registry", fact, step)
+
+
+_NOT_ITS_KIND = frozenset({0, errno.ENXIO, errno.EISDIR, errno.EFBIG})
+"""What says that a thing was seen and is not what it should be; any other error says nothing about it."""
+
+
+def _way_to_read(path: str, fault: Fault) -> str:
+    """Return the next step with something that could not be read."""
+    if fault.errno in {errno.EACCES, errno.EPERM}:
+        return f"chmod 600 {word(path)}"
+    if fault.errno in _NOT_ITS_KIND:
+        return f"mv {word(path)} {word(path + '.aside')}"
+    return f"ls -l {word(path)}"
 
 
 def of_version(version: object) -> Finding:
@@ -245,6 +300,17 @@ def of_filing(home: Home, own: str, record: LockRecord | str | None, *, hub: boo
     if not linux:
         return Finding(Level.WARN, what, f"{own}; on this system a daemon files, not a session itself", DASHBOARD)
     return Finding(Level.OK, what, f"this box files by itself: {own}")
+
+
+def of_inboxes(home: Home, unread: Sequence[tuple[str, Fault]]) -> Finding:
+    """Judge whether the inbox of each handle that is joined can be read; one that cannot is not empty."""
+    what = "inboxes"
+    if not unread:
+        return Finding(Level.OK, what, "each one that there is can be read")
+    handle, fault = unread[0]
+    more = f", and {len(unread) - 1} more" if len(unread) > 1 else ""
+    fact = f"the inbox of @{handle} could not be read: {fault.why}{more}"
+    return Finding(Level.FAULT, what, fact, _way_to_read(home.inbox(handle), fault))
 
 
 # -- this box ---------------------------------------------------------------------------------------------------------

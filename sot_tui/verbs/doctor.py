@@ -16,6 +16,7 @@ from sot_tui.comm import (
     hook_settings,
     look,
     mounts,
+    names,
     paths,
     registry,
     registry_lock,
@@ -129,7 +130,8 @@ def _in_home(home: Home, host: str) -> list[Finding]:
     findings = [
         doctor.of_mount(home.path, mount, linux=linux),
         doctor.of_proof(me, mount, fresh=fresh),
-        doctor.of_registry(home, book),
+        doctor.of_room(home.path, _room(home)),
+        doctor.of_registry(home, book, dangling=_setup.entry_at(home, home.registry).dangling),
     ]
     if isinstance(book, Registry):
         findings.append(doctor.of_version(book.version))
@@ -137,6 +139,8 @@ def _in_home(home: Home, host: str) -> list[Finding]:
     hub = topology.names_hub(os.environ, host, home.disk) or mounts.is_on_own_disk(home)
     own, record = mounts.lock_identity(home), _lock_record(home)
     findings.append(doctor.of_filing(home, own, record, hub=hub, linux=linux))
+    if isinstance(book, Registry):
+        findings.append(doctor.of_inboxes(home, _unread(home, book)))
     findings.append(doctor.of_clock(home.clock.now(), _stamps(home, book)))
     return findings
 
@@ -154,6 +158,29 @@ def _lock_record(home: Home) -> LockRecord | str | None:
         return mounts.lock_record(home)
     except OSError as error:
         return error.strerror or str(error)
+
+
+def _room(home: Home) -> doctor.Room | doctor.Fault:
+    try:
+        found = home.disk.space(home.path)
+    except OSError as error:
+        return doctor.Fault(error.strerror or str(error), error.errno or 0)
+    return doctor.Room(found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None)
+
+
+def _unread(home: Home, book: Registry) -> list[tuple[str, doctor.Fault]]:
+    """Return the joined handles whose inboxes cannot be opened, and why; a handle without any mail has none."""
+    found = []
+    for handle in book.agents:
+        if not names.is_file_safe(handle):
+            continue  # nobody files for it
+        try:
+            home.disk.close(home.disk.open(home.inbox(handle), os.O_RDONLY))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            found.append((handle, doctor.Fault(error.strerror or str(error), error.errno or 0)))
+    return found
 
 
 def _stamps(home: Home, book: Registry | registry.Unread) -> list[Seen]:

@@ -298,6 +298,18 @@ def test_doctor_when_its_next_step_is_done_then_the_fault_is_gone(joined: Box) -
     assert levels(joined) == {"filing mail": ("warn", "sot-tui")}
 
 
+def test_doctor_when_a_pipe_stands_at_an_inbox_or_at_the_registry_then_its_step_mends_that(joined: Box) -> None:
+    os.mkfifo(joined.comm / "inbox" / "beta-box.jsonl", 0o600)
+    heal(joined, "inboxes", code=1)
+    assert levels(joined) == {}
+    joined.comm.joinpath("registry.json").unlink()
+    os.mkfifo(joined.comm / "registry.json", 0o600)
+    heal(joined, "registry", code=1)
+    joined.comm.joinpath("registry.json").symlink_to("nowhere")
+    heal(joined, "registry", code=1)
+    heal(joined, "registry")
+
+
 def heal(box: Box, what: str, code: int = 0) -> None:
     """Run the one step that the doctor names, and see its finding changed."""
     box.env["PATH"] = f"{Path(COMMAND).parent}:{os.environ['PATH']}"

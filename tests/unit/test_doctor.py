@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 import subprocess
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sot_tui.comm import doctor
-from sot_tui.comm.doctor import Entry, Finding, Hooks, Level, Seen, Terminal
+from sot_tui.comm.doctor import Entry, Fault, Finding, Hooks, Level, Room, Seen, Terminal
 from sot_tui.comm.home import Home, ensure_home, open_entries
 from sot_tui.comm.mounts import LockRecord, Mount
 from sot_tui.comm.proof import Record
@@ -152,6 +153,56 @@ def test_registry_when_read_or_not_then_this() -> None:
     found = doctor.of_registry(HOME, Unread(missing=False, why="it is empty"))
     assert of(found) == (FAULT, "mv /c/registry.json /c/registry.json.aside")
     assert "it is empty" in found.fact
+
+
+@pytest.mark.parametrize(
+    ("found", "step"),
+    [
+        (Unread(missing=False, why="Permission denied", errno=errno.EACCES), "chmod 600 /c/registry.json"),
+        (Unread(missing=False, why="Input/output error", errno=errno.EIO), "ls -l /c/registry.json"),
+        (Unread(missing=False, why="Stale file handle", errno=errno.ESTALE), "ls -l /c/registry.json"),
+        (
+            Unread(missing=False, why="it is no regular file", errno=errno.ENXIO),
+            "mv /c/registry.json /c/registry.json.aside",
+        ),
+        (Unread(missing=False, why="Is a directory", errno=errno.EISDIR), "mv /c/registry.json /c/registry.json.aside"),
+    ],
+)
+def test_registry_when_it_merely_cannot_be_read_then_it_is_not_moved_aside(found: Unread, step: str) -> None:
+    """A whole registry that a mode of 000 hid was once to be moved aside: everybody would have lost their handles."""
+    judged = doctor.of_registry(HOME, found)
+    assert of(judged) == (FAULT, step)
+    assert ("moved aside" in judged.fact) is step.startswith("mv ")
+
+
+def test_registry_when_a_link_leads_nowhere_then_a_join_would_not_make_it() -> None:
+    found = doctor.of_registry(HOME, Unread(missing=True, why="x"), dangling=True)
+    assert of(found) == (FAULT, "rm /c/registry.json")
+
+
+@pytest.mark.parametrize(
+    ("room", "level", "step"),
+    [
+        (Room(1 << 30, 5), OK, ""),
+        (Room(1 << 20, None), OK, ""),
+        (Room((1 << 20) - 1, 5), WARN, "df -h /c"),
+        (Room(0, 5), FAULT, "df -h /c"),
+        (Room(1 << 30, 0), FAULT, "df -i /c"),
+        (Fault("Input/output error", errno.EIO), WARN, "df /c"),
+    ],
+)
+def test_room_when_so_much_is_left_then_this(room: Room | Fault, level: Level, step: str) -> None:
+    """On a full file system nothing is filed and nobody joins, and once all was well here."""
+    assert of(doctor.of_room("/c", room)) == (level, step)
+
+
+def test_inboxes_when_one_cannot_be_read_then_names_it_and_the_way_to_it() -> None:
+    assert of(doctor.of_inboxes(HOME, [])) == (OK, "")
+    denied, pipe = Fault("Permission denied", errno.EACCES), Fault("it is no regular file", errno.ENXIO)
+    found = doctor.of_inboxes(HOME, [("a", denied), ("b", pipe)])
+    assert found == (FAULT, "inboxes", "the inbox of @a could not be read: Permission denied, and 1 more",
+                     "chmod 600 /c/inbox/a.jsonl")  # fmt: skip
+    assert doctor.of_inboxes(HOME, [("b", pipe)]).step == "mv /c/inbox/b.jsonl /c/inbox/b.jsonl.aside"
 
 
 @pytest.mark.parametrize(("version", "level"), [(1, OK), (2, WARN), (None, WARN), ("1", WARN), (True, WARN)])
