@@ -308,12 +308,16 @@ class Left(NamedTuple):
     """What was to be removed is gone, or was not there."""
 
     sentence: str
+    notes: tuple[str, ...] = ()
+    """Lines for stderr."""
 
 
 class NotLeft(NamedTuple):
     """Nothing was removed."""
 
     sentence: str
+    notes: tuple[str, ...] = ()
+    """As in Left."""
 
 
 def leave(home: Home, here: Context) -> Left | NotLeft:
@@ -363,12 +367,12 @@ def remove(home: Home, here: Context, handle: str, environ: Mapping[str, str] = 
         cleared = row_claims.asked(home, environ, here, (handle,))
     written = registry.replace(home, drop, Wait.RULED)
     if isinstance(written, NotWritten):
-        return NotLeft(written.sentence)
+        return NotLeft(written.sentence, cleared.notes)
     if row:
-        return NotLeft(f"comm-leave.sh: REFUSING to remove @{handle}: it is held by a row (row {row})")
+        return NotLeft(f"comm-leave.sh: REFUSING to remove @{handle}: it is held by a row (row {row})", cleared.notes)
     if not found:
-        return Left(f"@{handle} not in registry — nothing to do.")
-    return Left(f"Removed @{handle} from the registry (row only; comm-despawn.sh does full teardown).")
+        return Left(f"@{handle} not in registry — nothing to do.", cleared.notes)
+    return Left(f"Removed @{handle} from the registry (row only; comm-despawn.sh does full teardown).", cleared.notes)
 
 
 _NOTHING_REMOVED = "FAILED: the registry could not be read; nothing was removed"

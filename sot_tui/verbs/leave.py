@@ -29,6 +29,7 @@ def main(argv: list[str]) -> int:
         tell(f"comm-leave.sh: {here.refusal}")
         return Exit.FAILED
     outcome = joining.leave(home, here) if not values else joining.remove(home, here, values["--name"])
+    tell(*outcome.notes)
     if isinstance(outcome, joining.NotLeft):
         tell(outcome.sentence)
         return Exit.FAILED

@@ -334,3 +334,11 @@ def test_leave_by_name_when_unbound_or_the_own_row_s_then_no_daemon_is_asked(ses
     assert isinstance(leave(session, "h"), joining.Left)
     assert isinstance(leave(session, "mine"), joining.Left)
     assert not daemon.asked
+
+
+def test_leave_by_name_when_the_given_endpoint_cannot_be_dialled_then_it_is_said(session: Session) -> None:
+    session.environ["SOT_SPAWN_ENDPOINT"] = "tcp:x"
+    session.book({"h": bound(session)})
+    outcome = leave(session, "h")
+    assert isinstance(outcome, joining.NotLeft)
+    assert outcome.notes == ("comm-lib: discarding an endpoint this version cannot dial: tcp:x",)
