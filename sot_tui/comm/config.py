@@ -145,8 +145,7 @@ def _meant(name: str) -> str:
 def read_toml(path: str, disk: Disk) -> tuple[dict[str, Any] | None, str]:
     """Return what a file says, and why it says nothing; None without a reason is a missing file."""
     try:
-        # Not blocking: a pipe that nobody writes to must not keep a command waiting.
-        descriptor = disk.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = disk.open(path, os.O_RDONLY)
         try:
             data = disk.read_at(descriptor, FILE_LIMIT, 0)
         finally:
@@ -159,5 +158,5 @@ def read_toml(path: str, disk: Disk) -> tuple[dict[str, Any] | None, str]:
 
     try:
         return tomllib.loads(data.decode("utf-8-sig")), ""
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or a number longer than Python reads
         return None, str(error)

@@ -92,8 +92,8 @@ def test_settings_when_one_key_is_wrong_then_the_others_still_count() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"theme = ", b"\xff\xfe", b"theme = 'a'\ntheme = 'b'", b"a = " + b"[" * 100_000],
-    ids=["cut", "no-utf8", "twice", "deep"],
+    [b"theme = ", b"\xff\xfe", b"theme = 'a'\ntheme = 'b'", b"a = " + b"[" * 100_000, b"doubt_secs = " + b"9" * 5001],
+    ids=["cut", "no-utf8", "twice", "deep", "long-number"],
 )
 def test_settings_when_the_file_is_no_toml_then_one_warning_and_the_defaults(data: bytes) -> None:
     found = said(data)
