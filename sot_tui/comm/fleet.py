@@ -30,6 +30,8 @@ WEDGED_SECS = 2.0
 
 UNLISTED = "FAILED: the registry could not be read; nothing was listed"
 """What an unreadable registry is answered with (contract, "Unreadable is never absent")."""
+MADE_ANEW = "nothing is to be done by hand: the next join makes it anew"
+"""What helps against a registry that is not there."""
 BY_HAND = "fixed by hand: move {path} aside; the next comm command creates an empty one"
 """The contract's way out of a registry that stays unreadable; nothing repairs it."""
 OTHER_BOX = "done, its box clears it"
