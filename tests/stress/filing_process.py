@@ -93,4 +93,5 @@ if __name__ == "__main__":
     elif kind == "record":
         mounts.record_lock_manager(Home(words[0], procs=Machine()), named_hub=True)
     else:
-        sys.stdout.write("|".join(routes.send(Home(words[0], procs=Machine()), "w99", "stress", words[1], words[2])))
+        outcome = routes.send(Home(words[0], procs=Machine()), "w99", "stress", words[1], words[2])
+        sys.stdout.write(f"{outcome.sentence}|{outcome.note}")
