@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bench.measure import Taken, judged, take
 
-_NOT_FIGURES = {"__init__", "__main__", "measure"}
-_TITLES = f"{'figure':44} {'ours':>10} {'bare':>10} {'judged':>10}  {'middle half':19} {'target':>9}"
+_NOT_FIGURES = {"__init__", "__main__", "fleets", "measure", "pane", "writer"}
+_TITLES = f"{'figure':50} {'ours':>10} {'bare':>10} {'judged':>10}  {'middle half':21} {'target':>13}"
 
 
 def main() -> None:
@@ -27,22 +27,28 @@ def main() -> None:
         for name in names:
             for figure in importlib.import_module(f"bench.{name}").figures(Path(folder, name)):
                 print(_line(take(figure)), flush=True)
+        print(f"load at the end {os.getloadavg()[0]:.1f}")
 
 
 def _line(taken: Taken) -> str:
-    (low, middle, high), unit, met = judged(taken)
-    ours = _time(taken.ours)
-    bare = _time(taken.bare) if taken.bare else ""
-    spread = f"{low:.2f} – {high:.2f}{unit}"
-    judged_as = f"{middle:.2f}{unit}"
-    judgement = "ok" if met else "MISSED"
+    found = judged(taken)
+    ours = _sample(taken.ours, found.unit)
+    bare = _sample(taken.bare, found.unit) if taken.bare else ""
+    spread = f"{found.low:.2f} – {found.high:.2f}{found.unit}"
+    judged_as = f"{found.judged:.2f}{found.unit}"
+    judgement = "ok" if found.met else "MISSED"
     target = taken.figure.target
-    return f"{taken.figure.name:44} {ours:>10} {bare:>10} {judged_as:>10}  {spread:19} {target:>9}  {judgement}"
+    return f"{taken.figure.name:50} {ours:>10} {bare:>10} {judged_as:>10}  {spread:21} {target:>13}  {judgement}"
 
 
-def _time(samples: list[float]) -> str:
-    seconds = statistics.median(samples)
-    return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms"
+def _sample(samples: list[float], unit: str) -> str:
+    """Return the median of some samples: a share, a count, or a time."""
+    middle = statistics.median(samples)
+    if unit == " %":
+        return f"{middle * 100:.2f} %"
+    if unit not in {" ms", "×"}:
+        return f"{middle:.0f}"
+    return f"{middle * 1e6:.0f} µs" if middle < 1e-3 else f"{middle * 1e3:.2f} ms"
 
 
 def _machine(folder: str) -> str:
