@@ -71,10 +71,9 @@ class Disk:
         if not flags & os.O_EXCL:  # what was made just now is a file
             try:
                 mode = os.fstat(descriptor).st_mode
-                if stat.S_ISDIR(mode):
-                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
                 if not stat.S_ISREG(mode):
-                    raise NotRegular(path)
+                    is_folder = stat.S_ISDIR(mode)
+                    raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), path) if is_folder else NotRegular(path)
             except OSError:
                 os.close(descriptor)
                 raise
