@@ -15,7 +15,7 @@ from textual.content import Content
 
 from sot_tui.comm import fleet as rules
 from sot_tui.comm.clock import age_text, seconds_of
-from sot_tui.comm.fleet import BY_HAND, UNLISTED, Agent, LockPhase, MailCount, Reading, State
+from sot_tui.comm.fleet import BY_HAND, MADE_ANEW, UNLISTED, Agent, LockPhase, MailCount, Reading, State
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.engine.client import ClearDone, Kind, OpenMail
 from sot_tui.screens import show
@@ -156,7 +156,7 @@ class NavScreen(Place[None]):
         banner.display = unreadable
         if unreadable:
             of = f"shown: the last good picture, {age_text(now - registry.read_at)} old" if registry.read_at else ""
-            by_hand = BY_HAND.format(path=f"{fleet.home}/registry.json")
+            by_hand = MADE_ANEW if registry.missing else BY_HAND.format(path=f"{fleet.home}/registry.json")
             lines = [UNLISTED, f"{registry.why} — {by_hand}" if registry.why else by_hand, of]
             banner.say(Content("\n").join([show.words(line) for line in lines if line]))
         lock_banner = self.piece("lock-banner", show.Words)
