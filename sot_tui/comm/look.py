@@ -12,7 +12,7 @@ from types import MappingProxyType
 from sot_tui.comm import fleet as rules, inbox, names, registry, registry_lock, set_aside
 from sot_tui.comm.errors import Refused
 from sot_tui.comm.fleet import WEDGED_SECS, Agent, Fleet, LockPhase, LockState, Mail, MailCount, Reading, RegistryState
-from sot_tui.comm.light import TYPE_CHECKING
+from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.registry import Registry, Unread
 from sot_tui.comm.registry_lock import LockIs
 
@@ -36,9 +36,27 @@ _PHASES = {
 }
 
 
-def agents_in(book: Registry) -> Mapping[str, Agent]:
-    """Return the agents that a registry names, in the order of their handles."""
-    return MappingProxyType({handle: rules.agent(handle, book.agents[handle]) for handle in sorted(book.agents)})
+class Named(NamedTuple):
+    """The agents that a registry names, and the text of the entry that each was made of."""
+
+    agents: Mapping[str, Agent] = MappingProxyType({})
+    """By handle, in the order of their handles."""
+    texts: Mapping[str, str] = MappingProxyType({})
+
+
+_NOBODY = Named()
+
+
+def agents_in(book: Registry, before: Named = _NOBODY) -> Named:
+    """Return the agents that a registry names; an entry that stands as it stood `before` is not taken apart again."""
+    texts, known = book.as_read(), before.texts
+    agents = {
+        handle: before.agents[handle]
+        if handle in texts and known.get(handle) == texts[handle]
+        else rules.agent(handle, book.agents[handle])
+        for handle in sorted(book.agents)
+    }
+    return Named(MappingProxyType(agents), texts)
 
 
 def lock(home: Home) -> LockState:
@@ -84,7 +102,7 @@ def fleet(home: Home, environ: Mapping[str, str], settings: Config) -> Fleet | U
     book = registry.read(home)
     if isinstance(book, Unread):
         return book
-    agents = agents_in(book)
+    agents = agents_in(book).agents
     return Fleet(
         home=home.path,
         host=host,

@@ -96,6 +96,11 @@ class Agents(_Entries):
     def __repr__(self) -> str:
         return f"Agents({dict(self)!r})"
 
+    def as_read(self) -> dict[str, str]:
+        """Return the text of each entry that was read and not opened since, `"handle": {...}`, by handle."""
+        opened = self._opened
+        return {name: text for name, text in self._members.items() if text is not None and name not in opened}
+
     def members(self) -> dict[str, str]:
         """Return each entry as it is to be written, `"handle": {...}`, by handle."""
         members: dict[str, Any] = self._members.copy()  # what has no text is opened, and gets it here
@@ -120,6 +125,11 @@ class Registry(NamedTuple):
     def version(self) -> object:
         """What the document says its protocol version is, whatever that may be; None when it says nothing."""
         return self.document.get("protocol_version")
+
+    def as_read(self) -> dict[str, str]:
+        """Return the text of each entry that was read and not opened since: the same text is the same entry."""
+        agents = self.agents
+        return agents.as_read() if isinstance(agents, Agents) else {}
 
     def entry(self, handle: str) -> dict[str, Any] | None:
         """Return a handle's entry, or None when there is none or it is no object."""

@@ -23,6 +23,7 @@ class Observer:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._last_read: tuple[bytes, RegistryRead] | None = None
+        self._named = looks.Named()
         self._inboxes = proc_locks.InboxLocks()
 
     def registry(self) -> RegistryRead | RegistryUnread:
@@ -37,7 +38,8 @@ class Observer:
         book = book_of.parse(data)
         if book is None:
             return RegistryUnread(missing=False, why="it is not one JSON document with an object .agents")
-        event = RegistryRead(looks.agents_in(book), book.version, now)
+        self._named = looks.agents_in(book, self._named)
+        event = RegistryRead(self._named.agents, book.version, now)
         self._last_read = (data, event)
         return event
 
