@@ -50,7 +50,7 @@ KEYS = (
         "theme",
         Kind.TEXT,
         "sot-dark",
-        "The colours: `sot-dark`, `sot-light`, `sot-ansi` (the terminal's own 16), `sot-mono` (none, as with `NO_COLOR`), "
+        "The colours: `sot-dark`, `sot-light`, `sot-ansi` (the terminal's own 16), `sot-mono` (none, like `NO_COLOR`), "
         "or any that the palette lists.",
     ),
     Key(

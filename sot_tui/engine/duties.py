@@ -58,7 +58,14 @@ class Duties:
             except SotError as fault:
                 words = fault.sentence
             except Exception as fault:  # noqa: BLE001  (the supervisor: whatever it is, a person is told)
-                words = f"{type(fault).__name__}: {fault}"
+                words = _words(fault)
             self._tell(Faulted(name, f"{words}; next try in {pause:g} s", self._clock.now()))
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, pause * 2)
+
+
+def _words(fault: Exception) -> str:
+    """Return what went wrong, as the system says it where it was the system."""
+    if isinstance(fault, OSError) and fault.strerror:
+        return f"{fault.strerror} ({fault.filename})" if fault.filename else fault.strerror
+    return f"{type(fault).__name__}: {fault}"

@@ -89,9 +89,9 @@ class Hosting:
             self._held = None
 
     def _viewer_words(self, by: daemon_lock.HeldBy) -> str:
-        who = f"another dashboard (pid {by.pid})" if by.pid else "another dashboard"
-        what = "runs the engine" if by.home in {"", self._home.path} else f"runs the engine for {by.home}"
-        return f"{who} {what}, so this one only looks until that one ends"
+        who = f"the dashboard of pid {by.pid}" if by.pid else "another dashboard"
+        what = "hosts" if by.home in {"", self._home.path} else f"hosts {by.home}"
+        return f"{who} {what}; this one only looks until it ends"
 
 
 def refusal(command: object, why: str) -> object | None:

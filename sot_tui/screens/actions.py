@@ -1,7 +1,8 @@
 """The one table of what a person can do.
 
 Bindings, the key line, the help and the palette are made of it, so none of them can promise what another does not
-keep. A key means one thing everywhere. What an action does stands in the screen it belongs to, as `action_<name>`.
+keep. A key means one thing everywhere. What an action does stands in the screen it belongs to, as `action_<name>`; why
+it can do nothing now is asked of that screen before (`Place.why_not`), and is told in its place.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ class Where(Enum):
     NAV = "in the nav"
     MAIL = "in the mail"
     COMPOSE = "while writing"
+    UNSENT = "in what is not sent"
+    CONFIRM = "in a question"
     RECOVER = "in the recover dialog"
+    LOCKS = "among the locks"
+    EVENTS = "in the event log"
     HELP = "in the help"
 
 
@@ -35,26 +40,90 @@ class Action:
     """One or two words for the key line; empty for what everybody tries anyway."""
     help: str
     """One sentence for the help and the palette."""
+    writes: bool = False
+    """Whether it can change something on the disk, so that a dashboard that only looks refuses it."""
 
 
 TABLE = (
     Action(Where.NAV, "open_mail", ("enter", "m"), "mail", "Read the mail of the selected handle."),
-    Action(Where.NAV, "reply", ("r",), "write", "Write to the selected handle."),
-    Action(Where.NAV, "compose", ("c",), "compose", "Write to anybody."),
+    Action(Where.NAV, "reply", ("r",), "write", "Write to the selected handle.", writes=True),
+    Action(Where.NAV, "compose", ("c",), "compose", "Write to anybody.", writes=True),
+    Action(Where.NAV, "broadcast", ("b",), "to all", "Write to every handle at once.", writes=True),
     Action(
-        Where.NAV, "clear_done", ("d",), "clear done", "Clear the done of the selected handle, as a click on it does."
+        Where.NAV,
+        "clear_done",
+        ("d",),
+        "clear done",
+        "Clear the done of the selected handle, as a click on it does.",
+        writes=True,
     ),
     Action(Where.NAV, "next_need", ("space",), "next", "Go to the next handle that needs you."),
-    Action(Where.NAV, "lock", ("l",), "lock", "Look at the registry lock; recover it from a dead holder."),
-    Action(Where.MAIL, "reply", ("r",), "reply", "Reply to the selected message."),
-    Action(Where.MAIL, "compose", ("c",), "compose", "Write to anybody."),
-    Action(Where.MAIL, "focus_body", ("enter",), "read", "Go to the message itself, to scroll it."),
-    Action(Where.MAIL, "reload", ("R",), "read again", "Read the inbox again."),
+    Action(
+        Where.NAV, "filter", ("slash",), "filter", "Show some handles only: state:blocked host:box !text; all must fit."
+    ),
+    Action(
+        Where.NAV,
+        "aside",
+        ("z",),
+        "aside",
+        "Set the need of the selected handle aside until something about it changes, or take that back.",
+        writes=True,
+    ),
+    Action(Where.NAV, "unsent", ("u",), "not sent", "What is not sent: refused messages and drafts."),
+    Action(Where.NAV, "locks", ("l",), "locks", "Look at who holds the registry lock and the inbox locks."),
+    Action(Where.NAV, "events", ("e",), "events", "Read what the engine did and decided."),
+    Action(
+        Where.NAV,
+        "leave",
+        ("x",),
+        "remove",
+        "Remove a stale handle from the registry, after a question; its mail stays.",
+        writes=True,
+    ),
+    Action(Where.NAV, "copy", ("y",), "copy", "Copy the selected handle to the terminal's clipboard (OSC 52)."),
+    Action(Where.NAV, "recover", ("ctrl+r",), "", "Look at the registry lock, to recover it from a dead holder."),
+    Action(Where.NAV, "back", ("escape",), "", "Show every handle again."),
+    Action(Where.LOCKS, "recover", ("ctrl+r", "enter"), "recover", "Recover the registry lock from a dead holder."),
+    Action(Where.LOCKS, "reload", ("R",), "look again", "Look at every lock again."),
+    Action(Where.LOCKS, "back", ("escape",), "back", "Go back."),
+    Action(Where.EVENTS, "filter", ("slash",), "filter", "Show some lines only: kind:mail !text; all must fit."),
+    Action(Where.EVENTS, "copy", ("y",), "copy", "Copy the selected line to the terminal's clipboard (OSC 52)."),
+    Action(Where.EVENTS, "back", ("escape",), "back", "Show every line again; then go back."),
+    Action(Where.MAIL, "reply", ("r",), "reply", "Reply to the selected message.", writes=True),
+    Action(Where.MAIL, "open_letter", ("enter",), "open", "Open the selected message; in a search, where it lies."),
+    Action(Where.MAIL, "compose", ("c",), "compose", "Write to anybody.", writes=True),
+    Action(Where.MAIL, "search", ("slash",), "search", "Search in all inboxes."),
+    Action(Where.MAIL, "threads", ("t",), "threads", "What was said with each peer, both ways."),
+    Action(Where.MAIL, "sent", ("s",), "sent", "What was sent from here, and whether it was read."),
+    Action(Where.MAIL, "broadcast", ("b",), "to all", "Write to every handle at once.", writes=True),
+    Action(Where.MAIL, "copy", ("y",), "copy", "Copy the message to the terminal's clipboard (OSC 52)."),
+    Action(Where.MAIL, "open_outside", ("o",), "editor", "Open the whole message in your editor.", writes=True),
+    Action(Where.MAIL, "unsent", ("u",), "not sent", "What is not sent: refused messages and drafts."),
+    Action(Where.MAIL, "reload", ("R",), "read again", "Read again what is listed."),
     Action(Where.MAIL, "back", ("escape",), "back", "Go back."),
-    Action(Where.COMPOSE, "send", ("ctrl+s",), "send", "Send the message."),
+    Action(Where.COMPOSE, "send", ("ctrl+s",), "send", "Send the message.", writes=True),
+    Action(Where.COMPOSE, "complete", ("tab",), "complete", "Take the marked handle; else go to the next field."),
+    Action(Where.COMPOSE, "known_up", ("up",), "", "Mark the handle above, while the receiver is typed."),
+    Action(Where.COMPOSE, "known_down", ("down",), "", "Mark the handle below."),
+    Action(Where.COMPOSE, "open_outside", ("ctrl+o",), "editor", "Write it in your editor; what you leave comes back."),
     Action(Where.COMPOSE, "back", ("escape",), "keep draft", "Close; the draft is kept until it is filed."),
+    Action(Where.UNSENT, "open_draft", ("enter",), "open", "Take the selected draft up again."),
+    Action(Where.UNSENT, "send", ("ctrl+s",), "send again", "Send the selected one as it is.", writes=True),
+    Action(
+        Where.UNSENT, "delete", ("delete", "D"), "delete", "Delete the selected one, after a question.", writes=True
+    ),
+    Action(Where.UNSENT, "back", ("escape",), "back", "Go back."),
+    Action(Where.CONFIRM, "back", ("escape",), "cancel", "Answer no; nothing is changed."),
+    Action(Where.CONFIRM, "other", ("left", "right"), "other button", "Go to the other button; enter takes it."),
     Action(Where.RECOVER, "back", ("escape",), "cancel", "Close; nothing is changed."),
-    Action(Where.RECOVER, "recover", ("ctrl+r",), "recover", "Prove the holder dead once more, and clear its lock."),
+    Action(
+        Where.RECOVER,
+        "recover",
+        ("ctrl+r",),
+        "recover",
+        "Prove the holder dead once more, and clear its lock.",
+        writes=True,
+    ),
     Action(Where.HELP, "back", ("escape", "question_mark", "enter"), "close", "Close the help."),
     Action(Where.LINES, "up", ("up", "k"), "", "One line up."),
     Action(Where.LINES, "down", ("down", "j"), "", "One line down."),
@@ -63,14 +132,20 @@ TABLE = (
     Action(Where.LINES, "first", ("home", "g"), "", "To the first line."),
     Action(Where.LINES, "last", ("end", "G"), "", "To the last line."),
     Action(Where.EVERYWHERE, "keys", ("question_mark",), "help", "Show the keys that work here."),
+    Action(Where.EVERYWHERE, "command_palette", ("ctrl+p",), "palette", "Find any action and any handle."),
+    Action(Where.EVERYWHERE, "change_theme", ("T",), "", "Change the colours, until the dashboard is closed."),
     Action(Where.EVERYWHERE, "quit", ("q",), "quit", "Close the dashboard."),
 )
 """Every action, in the order of the key line: what is wanted most comes first."""
+
+_RUN_AT_ONCE = frozenset({Where.EVERYWHERE, Where.LINES})
+"""Where an action belongs to the app or to a list, and is never refused."""
 
 _SPOKEN = {
     "enter": "enter",
     "escape": "esc",
     "question_mark": "?",
+    "ctrl+p": "^p",
     "space": "space",
     "up": "↑",
     "down": "↓",
@@ -79,6 +154,11 @@ _SPOKEN = {
     "home": "home",
     "end": "end",
     "ctrl+s": "^s",
+    "ctrl+o": "^o",
+    "slash": "/",
+    "tab": "tab",
+    "left": "←→",
+    "delete": "del",
     "ctrl+r": "^r",
 }
 
@@ -88,10 +168,20 @@ def of(where: Where) -> tuple[Action, ...]:
     return tuple(action for action in TABLE if action.where is where)
 
 
+def named(where: Where, name: str) -> Action:
+    """Return the action of a place by its name."""
+    return next(action for action in TABLE if (action.where, action.name) == (where, name))
+
+
+def call(action: Action) -> str:
+    """Return how Textual is told to run an action: in a place by way of its `act`, which may refuse it."""
+    return action.name if action.where in _RUN_AT_ONCE else f"act('{action.name}')"
+
+
 def bindings(where: Where) -> list[Binding]:
     """Return the key bindings of a place."""
     return [
-        Binding(",".join(action.keys), action.name, action.label or action.help, show=False) for action in of(where)
+        Binding(",".join(action.keys), call(action), action.label or action.help, show=False) for action in of(where)
     ]
 
 

@@ -12,28 +12,42 @@ import os
 import signal
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.message import Message
 from textual.worker import Worker, WorkerState
 
+from sot_tui.comm import fleet as rules
+from sot_tui.comm.config import Source
 from sot_tui.comm.home import home_here
+from sot_tui.comm.text import speaks_utf8, visible
 from sot_tui.engine.service import LocalClient, engine_here
-from sot_tui.screens import actions, themes
+from sot_tui.screens import themes
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.desk import Desk
+from sot_tui.screens.found import SearchScreen, SentScreen, ThreadsScreen
+from sot_tui.screens.glyphs import AsciiSigns
 from sot_tui.screens.help import HelpScreen
 from sot_tui.screens.nav import NavScreen
+from sot_tui.screens.palette import Everything
 from sot_tui.screens.place import Place, fault_words
+from sot_tui.screens.terminal import TerminalDriver
+from sot_tui.screens.unsent import UnsentScreen
+from sot_tui.screens.views import View, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from textual.binding import BindingType
     from textual.screen import Screen
 
+    from sot_tui.comm.config import Config
+    from sot_tui.comm.fleet import Stance
     from sot_tui.engine.client import Client
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_SHEETS = ("app", "nav", "mail", "compose", "confirm", "recover", "help", "locks", "events")
+_KEEP_TITLE, _GIVE_TITLE_BACK = "\x1b[22;2t", "\x1b]2;\x07\x1b[23;2t"
+"""Ask the terminal to remember the title of its window, and to put it back; one that cannot shows an empty one."""
 
 
 class FleetChanged(Message):
@@ -48,19 +62,30 @@ class SotApp(App[None]):
     """The dashboard, on top of one client."""
 
     TITLE = "sot"
-    CSS_PATH = [f"{name}.tcss" for name in ("app", "nav", "mail", "compose", "recover", "help")]  # noqa: RUF012  (as Textual declares it)
+    CSS_PATH = [f"{name}.tcss" for name in _SHEETS]  # noqa: RUF012  (as Textual declares it)
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.EVERYWHERE)]
+    COMMANDS = {Everything}  # noqa: RUF012  (as Textual declares it)
     COMMAND_PALETTE_BINDING = "ctrl+p"
 
-    def __init__(self, client: Client, *, theme: str = themes.DEFAULT) -> None:
-        super().__init__()
-        self.desk = Desk(client, on_said=self._said)
+    def __init__(
+        self, client: Client, *, theme: str = themes.DEFAULT, editor: str = "vi", signs: AsciiSigns | None = None
+    ) -> None:
+        # Without colours the terminal's own are left alone, so that not even a grey is sent to it.
+        no_colour = "NO_COLOR" in os.environ
+        super().__init__(driver_class=TerminalDriver, ansi_color=True if no_colour else None)
+        if signs is not None:
+            self._filters.append(signs)
+        theme = themes.MONO if no_colour else theme
+        self.desk = Desk(client, editor, on_said=self._said)
+        self._loaded_as: Stance | None = None
+        """How this dashboard stood when it took up the drafts."""
         for ours in themes.OURS:
             self.register_theme(ours)
         self.theme = theme if theme in self.available_themes else themes.DEFAULT
         if self.theme != theme:
             self.desk.refuse(f"the theme {theme!r} is not known; {themes.DEFAULT} is used")
         self._unlisten: Callable[[], None] | None = None
+        self._entitled = ""
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return the colours of the states for themes that know none."""
@@ -70,19 +95,10 @@ class SotApp(App[None]):
         """Return the nav: the first screen, and the one that is always there."""
         return NavScreen(self.desk)
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer what works on the screen below, the theme, and the end."""
-        if isinstance(screen, Place):
-            for action in (*actions.of(screen.WHERE), *actions.of(Where.EVERYWHERE)):
-                scope = "app" if action.where is Where.EVERYWHERE else "screen"
-                yield SystemCommand(action.label or action.name, action.help, self._runner(f"{scope}.{action.name}"))
-        yield SystemCommand("theme", "Change the colours.", self.action_change_theme)
-
-    def _runner(self, action: str) -> Callable[[], None]:
-        def run() -> None:
-            self.run_worker(self.run_action(action), exit_on_error=False)
-
-        return run
+    def suit_terminal(self) -> None:
+        """Take the theme of 16 colours where the terminal has no more, and the person has chosen none."""
+        if self.console.color_system == "standard" and not self.no_color:
+            self.theme = themes.ANSI
 
     # -- notices -----------------------------------------------------------------------------------------------------
 
@@ -90,29 +106,54 @@ class SotApp(App[None]):
         """Listen to the engine, to the clock, and to those who want this process to end."""
         self._unlisten = self.desk.client.listen(self._changed)
         self.set_interval(1.0, self._time_passed)
+        self._to_terminal(_KEEP_TITLE)
+        self._entitle()
+        self._load_drafts()
         if not self.is_headless:
             loop = asyncio.get_running_loop()
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.exit)
 
-    def on_unmount(self) -> None:
-        """Listen no more."""
+    async def on_unmount(self) -> None:
+        """Listen no more, and keep what was written."""
         if self._unlisten is not None:
             self._unlisten()
+        await self.desk.drafts.settle()
+        self._to_terminal(_GIVE_TITLE_BACK)
+
+    def _load_drafts(self) -> None:
+        """Take up the drafts: at the start, and when this dashboard takes another one's place."""
+        if self.desk.fleet.stance is not self._loaded_as:
+            self._loaded_as = self.desk.fleet.stance
+            self.run_worker(self.desk.drafts.load(), group="drafts", exit_on_error=False)
 
     def _changed(self) -> None:
         self.post_message(FleetChanged())
 
     def on_fleet_changed(self) -> None:
         """Have every open screen show the newest fleet; what lies below a dialog is seen too."""
+        self._load_drafts()
+        self._entitle()
         for place in self._places():
             place.fleet_changed()
             place.said()
 
     def _time_passed(self) -> None:
+        self._entitle()
         for place in self._places():
             place.time_passed()
             place.said()
+
+    def _entitle(self) -> None:
+        """Give the window the counts for a title, when they are others than it has."""
+        words = visible(rules.title(self.desk.fleet, self.desk.now()))
+        if words != self._entitled:
+            self._entitled = self.title = words
+            self._to_terminal(f"\x1b]2;{words}\x07")
+
+    def _to_terminal(self, sequence: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
 
     def _said(self) -> None:
         for place in self._places():
@@ -125,6 +166,18 @@ class SotApp(App[None]):
         """Tell a fault of work that outlived its screen; it ends nothing else."""
         if event.state is WorkerState.ERROR:
             self.desk.refuse(fault_words(event.worker))
+
+    def on_wanted(self, event: Wanted) -> None:
+        """Open a screen of the mail."""
+        match event.view:
+            case View.SEARCH:
+                self.push_screen(SearchScreen(self.desk))
+            case View.SENT:
+                self.push_screen(SentScreen(self.desk, event.owner))
+            case View.THREADS:
+                self.push_screen(ThreadsScreen(self.desk, event.owner))
+            case View.UNSENT:
+                self.push_screen(UnsentScreen(self.desk))
 
     # -- what works everywhere ----------------------------------------------------------------------------------------
 
@@ -145,6 +198,18 @@ def main(*, readonly: bool = False) -> int:
 
 async def _dashboard(*, readonly: bool) -> int:
     async with engine_here(home_here(), os.environ, readonly=readonly) as engine:
-        app = SotApp(LocalClient(engine), theme=engine.config.of("theme"))
-        await app.run_async()
+        config = engine.config
+        app = SotApp(LocalClient(engine), theme=config.of("theme"), editor=config.of("editor"), signs=_signs(config))
+        if config.sources["theme"] is Source.DEFAULT:
+            app.suit_terminal()
+        await app.run_async(mouse=config.switch("mouse"))
     return app.return_code or 0
+
+
+def _signs(config: Config) -> AsciiSigns | None:
+    """Return what draws in ASCII: where the person asks for it, or the locale knows nothing else; else nothing."""
+    utf8 = speaks_utf8(os.environ)
+    asked = config.switch("ascii")
+    if asked or (not utf8 and config.sources["ascii"] is Source.DEFAULT):
+        return AsciiSigns(every_sign=not utf8)
+    return None

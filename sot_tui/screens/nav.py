@@ -15,16 +15,21 @@ from textual.content import Content
 
 from sot_tui.comm import fleet as rules
 from sot_tui.comm.clock import age_text, seconds_of
-from sot_tui.comm.fleet import BY_HAND, MADE_ANEW, UNLISTED, Agent, LockPhase, MailCount, Reading, State
+from sot_tui.comm.fleet import BY_HAND, MADE_ANEW, UNLISTED, Agent, LockPhase, MailCount, Reading, Stance, State
 from sot_tui.comm.home import PROTOCOL_VERSION
-from sot_tui.engine.client import ClearDone, Kind, OpenMail
-from sot_tui.screens import show
+from sot_tui.comm.names import is_handle
+from sot_tui.engine.client import ClearDone, Kind, Leave, OpenMail, Outcome, SetAside
+from sot_tui.screens import compose, show
 from sot_tui.screens.actions import Where, bindings
-from sot_tui.screens.compose import ComposeScreen
+from sot_tui.screens.confirm import Confirm
+from sot_tui.screens.events import EventsScreen
+from sot_tui.screens.locks import LocksScreen
 from sot_tui.screens.mail import MailScreen
 from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
 from sot_tui.screens.recover import RecoverDialog
+from sot_tui.screens.views import View, Wanted
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
+from sot_tui.screens.widgets.filter import FilterLine
 from sot_tui.screens.widgets.lines import Lines, Piece
 
 if TYPE_CHECKING:
@@ -88,12 +93,15 @@ class NavScreen(Place[None]):
         with Horizontal(id="header"):
             yield show.Words(id="brand")
             yield show.Words(id="counts")
+            yield Unsent(id="unsent")
             yield Yours(id="yours")
             yield LockWord(id="lock")
         with Vertical(id="banners"):
+            yield show.Words(id="stance-banner", classes="banner")
             yield show.Words(id="registry-banner", classes="banner")
             yield LockBanner(id="lock-banner", classes="banner")
             yield show.Words(id="version-banner", classes="banner")
+        yield FilterLine(id="filter")
         yield show.Words(id="columns")
         yield Lines(self._paint, id="fleet")
         yield show.Words(id="empty")
@@ -140,24 +148,42 @@ class NavScreen(Place[None]):
         self.piece("brand", show.Words).say(show.ours("[b]$name[/]", name=brand))
         self.piece("yours", show.Words).say(yours)
         self.piece("lock", show.Words).say(lock)
-        room = width - show.width(brand) - yours.cell_length - lock.cell_length - _HEADER_GAPS
+        unsent = self._unsent_words(short=width < MEDIUM_FROM)
+        self.piece("unsent", show.Words).display = bool(unsent.cell_length)
+        self.piece("unsent", show.Words).say(unsent)
+        taken = yours.cell_length + lock.cell_length + (unsent.cell_length + 2 if unsent.cell_length else 0)
+        room = width - show.width(brand) - taken - _HEADER_GAPS
         if fleet.registry.reading is Reading.NOT_YET:
             told = Content.styled("reading the registry …", "$foreground 60%")
         else:
             told = _counts_words(found, room)
-        if fleet.registry.reading is Reading.UNREADABLE:
+        if fleet.registry.reading is Reading.UNREADABLE and fleet.registry.read_at is None:
+            told = Content.styled("who needs you is not known", "$foreground 60%")
+        elif fleet.registry.reading is Reading.UNREADABLE:
             told = Content.styled(told.plain, "$foreground 45%")  # of the last good picture, as all below it
         self.piece("counts", show.Words).say(told)
 
+    def _unsent_words(self, *, short: bool) -> Content:
+        """Return how many messages are not sent; nothing when all are."""
+        drafts = self.desk.drafts.unsent()
+        if not drafts:
+            return Content("")
+        refused = any(draft.refused for draft in drafts)
+        words = f"{show.FAILED} {len(drafts)}" if short else f"not sent {len(drafts)}"
+        return Content.styled(words, "b $error" if refused else "$foreground 70%")
+
     def _show_banners(self, fleet: Fleet, now: float) -> None:
+        stance_banner = self.piece("stance-banner", show.Words)
+        stance_banner.display = fleet.stance is not Stance.HOST
+        if stance_banner.display:
+            stance_banner.say(show.ours("[b]$stance[/] · $why", stance=fleet.stance.value, why=fleet.stance_why))
         registry = fleet.registry
         unreadable = registry.reading is Reading.UNREADABLE
         banner = self.piece("registry-banner", show.Words)
         banner.display = unreadable
         if unreadable:
             of = f"shown: the last good picture, {age_text(now - registry.read_at)} old" if registry.read_at else ""
-            by_hand = MADE_ANEW if registry.missing else BY_HAND.format(path=f"{fleet.home}/registry.json")
-            lines = [UNLISTED, f"{registry.why} — {by_hand}" if registry.why else by_hand, of]
+            lines = [UNLISTED, _way_out(fleet), of]
             banner.say(Content("\n").join([show.words(line) for line in lines if line]))
         lock_banner = self.piece("lock-banner", show.Words)
         lock_banner.display = fleet.lock.wedged
@@ -178,8 +204,10 @@ class NavScreen(Place[None]):
         lines = self.piece("fleet", Lines)
         empty = self.piece("empty", show.Words)
         nobody = not [handle for handle in fleet.agents if handle != fleet.operator]
-        order = rules.order(fleet, now)
+        everyone = rules.order(fleet, now)
+        order = rules.filtered(fleet, everyone, self._filter.text, now)
         lines.show(order)
+        self._say_filter(fleet, everyone, order, now)
         if not self._settled and order:
             # The first counts of mail may still bring somebody to the top, and nobody has chosen a line yet.
             lines.select(order[0])
@@ -227,7 +255,96 @@ class NavScreen(Place[None]):
         needed = rules.need(fleet, one, now) is not None
         return tuple(_line(fleet, one, shown, self._columns, _Manner(chosen, needed, old, now, width)))
 
+    # -- the filter --------------------------------------------------------------------------------------------------
+
+    @property
+    def _filter(self) -> FilterLine:
+        return self.piece("filter", FilterLine)
+
+    def _say_filter(self, fleet: Fleet, everyone: tuple[str, ...], order: tuple[str, ...], now: float) -> None:
+        if self._filter.display:
+            hidden = self._hidden_needs(fleet, order, now)
+            told = f"{len(order)} of {len(everyone)}" + (f", {hidden} in need hidden" if hidden else "") + " · esc: all"
+            if self.size.width < MEDIUM_FROM:
+                told = f"{len(order)}/{len(everyone)}" + (
+                    f" {show.SHAPES[State.BLOCKED]} {hidden} hidden" if hidden else ""
+                )
+            self._filter.say(Content.styled(told, "b $state-blocked" if hidden else "$foreground 70%"))
+
+    def _hidden_needs(self, fleet: Fleet, order: tuple[str, ...], now: float) -> int:
+        needed = {wanted.handle for wanted in rules.needs_you(fleet, now) if wanted.handle}
+        return len(needed - set(order))
+
+    @on(FilterLine.Changed)
+    def _filter_changed(self) -> None:
+        self.time_passed()
+
+    @on(FilterLine.Left)
+    def _filter_left(self) -> None:
+        self.piece("fleet", Lines).focus()
+
+    def action_filter(self) -> None:
+        """Take the words of a filter."""
+        self._settled = True
+        self._filter.open()
+        self.time_passed()
+
+    def action_back(self) -> None:
+        """Show every handle again."""
+        if self._filter.display:
+            self._filter.clear()
+
+    def go_to(self, handle: str) -> None:
+        """Select a handle, whatever the filter says."""
+        lines = self.piece("fleet", Lines)
+        if handle not in lines.keys and handle in self.desk.fleet.agents:
+            self.action_back()
+            self.time_passed()
+        self._settled = True
+        lines.select(handle)
+        lines.repaint()
+        lines.focus()
+
     # -- what a person does ------------------------------------------------------------------------------------------
+
+    def why_not(self, name: str) -> str:
+        """Return why an action can do nothing now."""
+        why = super().why_not(name)
+        if why:
+            return why
+        fleet, one = self.desk.fleet, self._one(self.desk.fleet)
+        if name == "recover":
+            free = fleet.lock.phase in {LockPhase.FREE, LockPhase.UNKNOWN}
+            return "the registry lock is free: there is nothing to recover" if free else ""
+        if name == "next_need":
+            return self._why_no_need()
+        if name not in _ABOUT_ONE:
+            return ""
+        return "no handle is selected" if one is None else self._why_not_this(name, fleet, one)
+
+    def _why_not_this(self, name: str, fleet: Fleet, one: Agent) -> str:
+        you = one.handle == fleet.operator
+        if name == "reply" and you:
+            return "this is you: choose another handle, or press c to write to anybody"
+        if name == "clear_done" and not one.done:
+            return f"@{one.handle} has no done to clear"
+        if name == "aside" and not rules.is_set_aside(fleet, one) and rules.need(fleet, one, self.desk.now()) is None:
+            return f"@{one.handle} does not need you, so there is nothing to set aside"
+        if name == "leave" and you:
+            return "this is you: your handle is stale when no dashboard is open"
+        if name == "leave" and rules.is_live(fleet, one, self.desk.now()):
+            return f"@{one.handle} is live: its own session gives it back (sot-tui leave)"
+        if name == "copy" and not is_handle(one.handle):
+            return "what stands there is no handle, so it is not copied"
+        return ""
+
+    def _why_no_need(self) -> str:
+        fleet, now = self.desk.fleet, self.desk.now()
+        needed = [wanted.handle for wanted in rules.needs_you(fleet, now) if wanted.handle]
+        shown = self.piece("fleet", Lines).keys
+        if not needed:
+            return "nobody needs you"
+        return "" if any(handle in shown for handle in needed) else f"the filter hides the {len(needed)} who need you"
 
     def on_key(self) -> None:
         """From the first key on, the selection is the person's own."""
@@ -252,35 +369,27 @@ class NavScreen(Place[None]):
 
     def action_open_mail(self) -> None:
         """Open the mail of the selected handle."""
-        one = self._one(self.desk.fleet)
-        if one is None:
-            self.desk.refuse("no handle is selected")
-        else:
-            self._open(one.handle)
+        self._open(self._chosen().handle)
 
     def action_clear_done(self) -> None:
         """Clear the `done` of the selected handle."""
-        one = self._one(self.desk.fleet)
-        if one is None:
-            self.desk.refuse("no handle is selected")
-        elif not one.done:
-            self.desk.refuse(f"@{one.handle} has no done to clear")
-        else:
-            self._clear(one.handle)
+        self._clear(self._chosen().handle)
 
     def action_reply(self) -> None:
         """Write to the selected handle."""
-        one = self._one(self.desk.fleet)
-        if one is None:
-            self.desk.refuse("no handle is selected")
-        elif one.handle == self.desk.fleet.operator:
-            self.desk.refuse("this is you: choose another handle, or press c to write to anybody")
-        else:
-            self.app.push_screen(ComposeScreen(self.desk, one.handle))
+        self.app.push_screen(compose.write_to(self.desk, self._chosen().handle))
 
     def action_compose(self) -> None:
         """Write to anybody."""
-        self.app.push_screen(ComposeScreen(self.desk, ""))
+        self.app.push_screen(compose.anew(self.desk))
+
+    def action_broadcast(self) -> None:
+        """Write to everybody."""
+        self.app.push_screen(compose.to_all(self.desk))
+
+    def action_unsent(self) -> None:
+        """Show what is not sent."""
+        self.post_message(Wanted(View.UNSENT))
 
     def action_your_mail(self) -> None:
         """Open the operator's own mail."""
@@ -291,21 +400,62 @@ class NavScreen(Place[None]):
 
     def action_next_need(self) -> None:
         """Select the next handle that needs the person, from the selected one on."""
-        fleet, lines = self.desk.fleet, self.piece("fleet", Lines)
-        needed = [wanted.handle for wanted in rules.needs_you(fleet, self.desk.now()) if wanted.handle]
-        if not needed:
-            self.desk.refuse("nobody needs you")
-            return
+        lines = self.piece("fleet", Lines)
+        found = rules.needs_you(self.desk.fleet, self.desk.now())
+        needed = [wanted.handle for wanted in found if wanted.handle in lines.keys]
         at = needed.index(lines.selected) + 1 if lines.selected in needed else 0
         lines.select(needed[at % len(needed)])
         lines.repaint()
 
-    def action_lock(self) -> None:
-        """Look at the registry lock."""
-        if self.desk.fleet.lock.phase is LockPhase.FREE:
-            self.desk.refuse("the registry lock is free: there is nothing to recover")
-            return
+    def action_aside(self) -> None:
+        """Set the need of the selected handle aside until it changes, or take that back."""
+        one = self._chosen()
+        self._set_aside(one.handle, aside=not rules.is_set_aside(self.desk.fleet, one))
+
+    @work(group="aside", exit_on_error=False)
+    async def _set_aside(self, handle: str, *, aside: bool) -> None:
+        self.desk.say(await self.desk.client.do(SetAside(handle, aside)))
+
+    def action_locks(self) -> None:
+        """Look at every lock."""
+        self.app.push_screen(LocksScreen(self.desk))
+
+    def action_recover(self) -> None:
+        """Look at the registry lock, to recover it."""
         self.app.push_screen(RecoverDialog(self.desk, self.desk.fleet.lock))
+
+    def action_events(self) -> None:
+        """Read what the engine did."""
+        self.app.push_screen(EventsScreen(self.desk))
+
+    def action_copy(self) -> None:
+        """Copy the selected handle."""
+        handle = self._chosen().handle
+        self.app.copy_to_clipboard(handle)
+        self.desk.say(Outcome(good=True, sentence=f"copied {handle} to the terminal's clipboard"))
+
+    def action_leave(self) -> None:
+        """Remove the selected handle's entry, after a question."""
+        self._ask_to_remove(self._chosen())
+
+    @work(group="leave", exit_on_error=False)
+    async def _ask_to_remove(self, one: Agent) -> None:
+        unread = self.desk.fleet.mail_of(one.handle).unread
+        mail = f"its inbox with {unread} unread message{'' if unread == 1 else 's'}" if unread else "its inbox"
+        lines = (
+            "goes   its entry in the registry, with its state and summary",
+            f"stays  {mail}, its read cursor, its project's files",
+            "back   it is listed again when its session joins again",
+        )
+        if await self.app.push_screen_wait(Confirm(self.desk, f"Remove @{one.handle} here?", lines, "Remove")):
+            self.desk.say(await self.desk.client.do(Leave(one.handle)))
+
+    def _chosen(self) -> Agent:
+        """Return the selected agent, of which `why_not` has said that there is one."""
+        one = self._one(self.desk.fleet)
+        if one is None:
+            raise LookupError("no handle is selected")
+        return one
 
     def _one(self, fleet: Fleet) -> Agent | None:
         selected = self.piece("fleet", Lines).selected
@@ -313,7 +463,8 @@ class NavScreen(Place[None]):
 
     def _open(self, handle: str) -> None:
         one = self.desk.fleet.agents.get(handle)
-        if one is not None and one.done and rules.is_here(self.desk.fleet, one):
+        hosts = self.desk.fleet.stance is Stance.HOST
+        if one is not None and one.done and hosts and rules.is_here(self.desk.fleet, one):
             self._clear(handle)  # who opens it has viewed it
         self.app.push_screen(MailScreen(self.desk, handle))
 
@@ -348,18 +499,38 @@ class Yours(show.Words):
             screen.action_your_mail()
 
 
-class LockWord(show.Words):
-    """The state of the registry lock; a click opens its dialog."""
+class Unsent(show.Words):
+    """The number of messages that are not sent; a click shows them."""
 
     def on_click(self) -> None:
-        """Look at the lock."""
+        """Show what is not sent."""
         screen = self.screen
         if isinstance(screen, NavScreen):
-            screen.action_lock()
+            screen.action_unsent()
 
 
-class LockBanner(LockWord):
+class LockWord(show.Words):
+    """The state of the registry lock; a click shows every lock."""
+
+    def on_click(self) -> None:
+        """Look at the locks."""
+        screen = self.screen
+        if isinstance(screen, NavScreen):
+            screen.action_locks()
+
+
+class LockBanner(show.Words):
     """What is said above the list while the lock is held; a click opens the dialog."""
+
+    def on_click(self) -> None:
+        """Look at the lock, to recover it."""
+        screen = self.screen
+        if isinstance(screen, NavScreen) and screen.may("recover"):
+            screen.action_recover()
+
+
+_ABOUT_ONE = frozenset({"open_mail", "reply", "clear_done", "aside", "leave", "copy"})
+"""The actions on the selected handle."""
 
 
 _COUNTED = (  # who is blocked needs the person, and stands in that number already
@@ -414,7 +585,7 @@ def _lock_words(fleet: Fleet, now: float, *, short: bool) -> Content:
 def _wedged_words(fleet: Fleet, now: float) -> Content:
     lock = fleet.lock
     who = f" by {lock.holder}" if lock.holder else ""
-    what = "l or a click here: recover it" if lock.dead else "l or a click here: what can be done"
+    what = "^r or a click here: recover it" if lock.dead else "^r or a click here: what can be done"
     return show.ours(
         "[b]registry lock held for $age$who[/] — $verdict\n$what",
         age=age_text(lock.held_s(now)),
@@ -422,6 +593,17 @@ def _wedged_words(fleet: Fleet, now: float) -> Content:
         verdict=lock.verdict or lock.phase.value,
         what=what,
     )
+
+
+def _way_out(fleet: Fleet) -> str:
+    """Return why the registry could not be read, and what a person can do about it."""
+    registry = fleet.registry
+    if registry.no_home:
+        return f"{registry.why} — sot-tui join, in a session's project folder, makes it"
+    if registry.missing:
+        return f"{registry.why} — {MADE_ANEW}"
+    by_hand = BY_HAND.format(path=f"{fleet.home}/registry.json")
+    return f"{registry.why} — {by_hand}" if registry.why else by_hand
 
 
 def _nobody_words(fleet: Fleet, width: int) -> Content:

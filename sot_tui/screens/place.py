@@ -6,6 +6,7 @@ changes only what says something else than before.
 
 from __future__ import annotations
 
+from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.css.query import NoMatches
@@ -13,6 +14,8 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
+from sot_tui.comm.fleet import Stance
+from sot_tui.screens import actions
 from sot_tui.screens.widgets.bars import MessageLine
 
 if TYPE_CHECKING:
@@ -53,6 +56,31 @@ class Place(Screen[T]):
     def is_open(self) -> bool:
         """Tell whether it is on the screen, or below a dialog: an answer may come after a screen was closed."""
         return self.is_mounted and self in self.app.screen_stack
+
+    # -- actions -----------------------------------------------------------------------------------------------------
+
+    async def action_act(self, name: str) -> None:
+        """Do what the table calls `name`, or say why not; keys, clicks and the palette all come here."""
+        if self.may(name):
+            done = getattr(self, f"action_{name}")()
+            if isawaitable(done):
+                await done
+
+    def may(self, name: str) -> bool:
+        """Tell whether an action can do something now; when it cannot, say why."""
+        why = self.why_not(name)
+        if why:
+            self.desk.refuse(why)
+        return not why
+
+    def why_not(self, name: str) -> str:
+        """Return why an action can do nothing now, in one sentence; empty when it can."""
+        fleet = self.desk.fleet
+        if actions.named(self.WHERE, name).writes and fleet.stance is not Stance.HOST:
+            return fleet.stance_why
+        return ""
+
+    # -- showing -----------------------------------------------------------------------------------------------------
 
     def fleet_changed(self) -> None:
         """Show the newest fleet, by difference."""

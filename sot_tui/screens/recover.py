@@ -16,7 +16,7 @@ from textual.content import Content
 from textual.widgets import Button
 
 from sot_tui.comm.clock import age_text
-from sot_tui.comm.fleet import LockPhase, LockState
+from sot_tui.comm.fleet import LockPhase, LockState, Stance
 from sot_tui.engine.client import ANOTHER_WRITER, LookAtLock, Outcome, Recover, Recovery, RestWrites
 from sot_tui.screens import show
 from sot_tui.screens.actions import Where, bindings
@@ -107,7 +107,7 @@ class RecoverDialog(Dialog[None]):
 
     def _show(self) -> None:
         lock = self._lock
-        can = lock.dead and not self._over
+        can = self._can()
         title = "Recover the registry lock?" if can else "The registry lock"
         self.piece("recover-title", show.Words).say(Content.styled(title, "b"))
         told = [
@@ -136,14 +136,21 @@ class RecoverDialog(Dialog[None]):
             return show.words(self._over, "b $state-done")
         if self._busy:
             return Content.styled("proving it again, then settling for a second …", "$state-working")
-        if self._lock.dead:
+        if self._can():
             return Content(
                 "Recover proves the death once more, marks the lock as ours to clear, waits one second, reads it again "
                 "afresh, and removes it only if it still names this holder. No data is touched."
             )
-        return Content("\n").join(
-            [Content.styled("It cannot be cleared from here:", "b"), show.words(self._lock.recovery or "look again")]
-        )
+        return Content("\n").join([Content.styled("It cannot be cleared from here:", "b"), show.words(self._step())])
+
+    def _can(self) -> bool:
+        """Tell whether there is something to press but Close."""
+        return self._lock.dead and not self._over and self.desk.fleet.stance is Stance.HOST
+
+    def _step(self) -> str:
+        if self._lock.dead:
+            return self.desk.fleet.stance_why
+        return self._lock.recovery or "look again"
 
     # -- what a person does --------------------------------------------------------------------------------------------
 
@@ -161,7 +168,7 @@ class RecoverDialog(Dialog[None]):
 
     def action_recover(self) -> None:
         """Have the engine prove it again and clear the lock. Nothing at all when no death is proved."""
-        if self._lock.dead and not self._over and not self._busy:
+        if self._can() and not self._busy:
             self._busy = True
             self._show()
             self.app.run_worker(self._recover(), group="recover", exit_on_error=False)

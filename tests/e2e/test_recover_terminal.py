@@ -42,7 +42,7 @@ def test_lock_when_its_holder_was_killed_then_one_key_recovers_it(
     pid = killed_holder(home)
     terminal.until(lambda: terminal.says("registry lock held for"), "the banner", BANNER_SECS)
     assert terminal.says(f"pid {pid}")
-    terminal.press("l")
+    terminal.press("C-r")
     terminal.until(lambda: terminal.says("Recover the registry lock?"), "the dialog")
     assert terminal.says("dead")
     assert terminal.says("No data is touched.")
@@ -64,7 +64,7 @@ def test_dialog_when_a_heartbeat_wins_the_race_then_says_that_another_writer_cle
     terminal = open_dashboard()
     killed_holder(home)
     terminal.until(lambda: terminal.says("registry lock held for"), "the banner", BANNER_SECS)
-    terminal.press("l")
+    terminal.press("C-r")
     terminal.until(lambda: terminal.says("Recover the registry lock?"), "the dialog")
     subprocess.run([sys.executable, "-c", _HEARTBEAT, home.path], check=True)
     terminal.until(lambda: terminal.says("another writer cleared it"), "the dialog says who was first")
@@ -82,7 +82,7 @@ def test_lock_when_its_holder_lives_then_no_key_clears_it(
     try:
         record = (comm_home / ".registry.lock").read_text()
         terminal.until(lambda: terminal.says("registry lock held for"), "the banner", BANNER_SECS)
-        terminal.press("l")
+        terminal.press("C-r")
         terminal.until(lambda: terminal.says("It cannot be cleared from here:"), "the dialog")
         name = record.split(":")[0]
         assert terminal.says(f"If it is dead, run any comm command on {name}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -18,18 +19,33 @@ from sot_tui.comm.fleet import (
     State,
     agent,
 )
+from sot_tui.comm.proc_locks import Hold, InboxLocks, Process
+from sot_tui.comm.proof import Record
+from sot_tui.comm.registry_lock import LockIs, Marker, Markers
 from sot_tui.engine.client import (
+    Broadcast,
+    BroadcastDone,
     Command,
+    Drafts,
+    Events,
+    Found,
+    Happening,
     Kind,
     Letter,
+    LoadDrafts,
+    Locks,
     LookAtLock,
+    LookAtLocks,
     OpenMail,
     Outcome,
     Page,
+    ReadEvents,
     Recover,
     Recovered,
     Recovery,
+    Search,
     Send,
+    What,
 )
 
 if TYPE_CHECKING:
@@ -135,22 +151,81 @@ def fleet(**changes: object) -> Fleet:
 
 def letters() -> tuple[Letter, ...]:
     """Return the mail of the pictures."""
-    return (
-        Letter(1, Kind.DIRECTED, "Docs-box", "operator-box", "Docs", "numbers please", stamp(NOW - 5000), read=True),
-        Letter(2, Kind.BROADCAST, "Backend-box", "", "Backend", "going down for CI", stamp(NOW - 900), read=True),
-        Letter(
-            3,
-            Kind.DIRECTED,
-            "Backend-box",
-            "operator-box",
-            "Backend",
-            "schema v3 is on main\n\nPlease look at the migration before noon: it drops the column `legacy_id`,\n"
-            "and two readers still use it.\n\n- Analysis\n- Paper",
-            stamp(NOW - 240),
-            read=False,
-        ),
-        Letter(4, Kind.UNPARSED, "", "", "", "{not json", "", read=False),
+    schema = (
+        "schema v3 is on main\n\nPlease look at the migration before noon: it drops the column `legacy_id`,\n"
+        "and two readers still use it.\n\n> which readers?\n\n- Analysis\n- Paper"
     )
+    return (
+        letter(1, "Docs-box", "numbers please", 5000, read=True, opened=True),
+        letter(2, "Backend-box", "going down for CI", 900, kind=Kind.BROADCAST, read=True, opened=True),
+        letter(3, "Backend-box", schema, 240),
+        letter(4, "", "{not json", None, kind=Kind.UNPARSED),
+    )
+
+
+def letter(
+    line: int,
+    sender: str,
+    text: str,
+    age: float | None,
+    *,
+    inbox: str = "operator-box",
+    kind: Kind = Kind.DIRECTED,
+    read: bool = False,
+    opened: bool = False,
+) -> Letter:
+    """Return a letter that was sent `age` seconds ago."""
+    at = "" if age is None else stamp(NOW - age)
+    to = inbox if kind is Kind.DIRECTED else ""
+    repo = sender.partition("-")[0]
+    mark = f"{line}-{len(text)}"
+    return Letter(line, kind, sender, to, repo, text, at, read, inbox, mark, len(text), opened)
+
+
+MARKERS = Markers(
+    (
+        Marker(
+            "/home/me/.sot-comm/.registry.lock.reclaim.box.2f1c.5b1c.4026531836.4121.88231",
+            Record("box", "2f1c", "5b1c", "4026531836", "4121", "88231"),
+            LockIs.HELD,
+            Record("box", "2f1c", "5b1c", "4026531836", "4390", "90155"),
+            "dead: same boot, pid 4390 is gone",
+        ),
+    ),
+    3,
+)
+"""The reclaim of a dead holder's lock, which died too."""
+INBOXES = InboxLocks(
+    (
+        Hold("Backend-box", (Process(812, writes=True, start="5512", name="python3"),), (), 97.0),
+        Hold(
+            "Docs-box",
+            (Process(4402, writes=False, start="90411", name="sot-tui"),),
+            (Process(4410, writes=True, start="90500", name="sot-tui"),),
+            99.6,
+        ),
+    ),
+    mono=100.0,
+)
+"""One inbox that is written for three seconds, one that is read while a writer waits."""
+EVENTS_FILE = "/home/me/.local/state/sot/tui/events.log"
+HAPPENINGS = (
+    Happening(1, NOW - 90_000, What.ENGINE, "it runs here, for /home/me/.sot-comm"),
+    Happening(2, NOW - 3_600, What.OPERATOR, "joined as @operator-box"),
+    Happening(3, NOW - 1_800, What.MAIL, "filed -> @Docs-box"),
+    Happening(4, NOW - 1_200, What.MAIL, "FAILED -> @Old-laptop: no live session holds @Old-laptop", good=False),
+    Happening(5, NOW - 900, What.DONE, "cleared the done of @Docs-box"),
+    Happening(6, NOW - 300, What.DUTY, "watch: No such file or directory; next try in 0.5 s", good=False),
+    Happening(7, NOW - 299, What.DUTY, "watch: it works again"),
+    Happening(
+        8,
+        NOW - 60,
+        What.LOCK,
+        "the registry lock is held for 2s by box pid 4121 start 88231: dead: same boot, pid 4121 is gone",
+        good=False,
+    ),
+    Happening(9, NOW - 40, What.LOCK, "cleared registry lock /home/me/.sot-comm/.registry.lock, held by box pid 4121"),
+)
 
 
 class FakeClient:
@@ -164,7 +239,11 @@ class FakeClient:
             OpenMail: Page("operator-box", letters(), 4),
             Send: Outcome(good=True, sentence="filed -> @Docs-box"),
             Recover: Recovered(Recovery.CLEARED, "cleared registry lock, held by box pid 4121"),
+            LoadDrafts: Drafts(),
+            Search: Found(tuple(reversed(letters()))),
+            Broadcast: BroadcastDone(good=True, sentence="Broadcast to 9 agent(s)."),
         }
+        self.locks = Locks(shown.lock, MARKERS, INBOXES)
         self._listeners: list[Callable[[], None]] = []
 
     def now(self) -> float:
@@ -178,10 +257,17 @@ class FakeClient:
         self.asked.append(cast("Command[object]", command))
         if isinstance(command, LookAtLock):
             return cast("T", self.fleet.lock)
+        if isinstance(command, LookAtLocks):
+            return cast("T", replace(self.locks, registry=self.fleet.lock))
+        if isinstance(command, ReadEvents):
+            return cast("T", Events(tuple(line for line in HAPPENINGS if line.number > command.after), EVENTS_FILE))
         answer = self.answers.get(type(command), Outcome(good=True))
+        if callable(answer):
+            return cast("T", await answer(command))
         if isinstance(command, OpenMail) and isinstance(answer, Page):
-            newest = answer.letters[-command.newest :]
-            return cast("T", Page(command.handle, newest, answer.total, batch=7 if command.poll else 0))
+            there = [one for one in answer.letters if not command.before or one.line < command.before]
+            newest = tuple(replace(one, inbox=command.handle) for one in there[-command.newest :])
+            return cast("T", replace(answer, handle=command.handle, letters=newest, batch=7 if command.poll else 0))
         return cast("T", answer)
 
     def show(self, shown: Fleet) -> None:
@@ -206,5 +292,6 @@ __all__ = [
     "counted",
     "entry",
     "fleet",
+    "letter",
     "letters",
 ]

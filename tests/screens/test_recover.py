@@ -21,7 +21,7 @@ IDLE: dict[str, object] = {"state": "idle"}
 
 async def open_dialog(opened: Opened) -> RecoverDialog:
     await opened.until(lambda: opened.says("#lock-banner"), "the banner")
-    await opened.pilot.press("l")
+    await opened.pilot.press("ctrl+r")
     await opened.until(lambda: isinstance(opened.app.screen, RecoverDialog), "the dialog")
     screen = opened.app.screen
     assert isinstance(screen, RecoverDialog)
@@ -184,7 +184,7 @@ async def test_lock_when_free_then_there_is_nothing_to_recover(comm_home: Path) 
     put(comm_home, anna=IDLE)
     async with joined(comm_home) as opened:
         await opened.until(lambda: opened.fleet.lock.phase.value == "free")
-        await opened.pilot.press("l")
+        await opened.pilot.press("ctrl+r")
         await opened.until(lambda: "the registry lock is free" in opened.says("#message"))
 
 

@@ -127,20 +127,20 @@ async def test_compose_refused(size: Size, svg: SnapshotAssertion, txt: Snapshot
 @SIZES
 async def test_recover(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """The record, the proof in words, what will happen; Cancel has the focus."""
-    async with opened(size, fleet(lock=DEAD), "l") as pilot:
+    async with opened(size, fleet(lock=DEAD), "ctrl+r") as pilot:
         check(pilot, svg, txt)
 
 
 @SIZES
 async def test_recover_refused(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """Nothing to press but Close, and the FAILED line's own next step."""
-    async with opened(size, fleet(lock=ALIEN), "l") as pilot:
+    async with opened(size, fleet(lock=ALIEN), "ctrl+r") as pilot:
         check(pilot, svg, txt)
 
 
 async def test_recover_too_late(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """Another writer was first, and the dialog says so."""
-    async with opened((80, 24), fleet(lock=DEAD), "l") as pilot:
+    async with opened((80, 24), fleet(lock=DEAD), "ctrl+r") as pilot:
         client = pilot.app.desk.client  # type: ignore[attr-defined]  # the app of this test
         client.show(fleet())
         await pilot.pause()

@@ -108,7 +108,7 @@ async def test_engine_when_it_is_the_first_then_hosts_and_its_lock_lies_under_th
 async def test_engine_when_another_one_hosts_then_only_looks_and_takes_over_when_that_ends(comm_home: Path) -> None:
     """Product: a second dashboard opens as a live viewer, and has the duties within three seconds."""
     home = put(comm_home, anna=DONE)
-    why = f"another dashboard (pid {os.getpid()}) runs the engine, so this one only looks until that one ends"
+    why = f"the dashboard of pid {os.getpid()} hosts; this one only looks until it ends"
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(engine(home))
         await until(joined(first), "the join")
@@ -139,7 +139,7 @@ async def test_engine_when_its_host_was_killed_then_takes_over(comm_home: Path) 
     assert holder.stdout is not None
     assert (await holder.stdout.readline()).strip() == b"Held"
     async with engine(home) as second:
-        assert f"(pid {holder.pid})" in second.fleet.stance_why
+        assert f"pid {holder.pid} hosts" in second.fleet.stance_why
         holder.kill()
         await holder.communicate()
         await until(lambda: second.fleet.stance is Stance.HOST, "it takes over", secs=3.0)

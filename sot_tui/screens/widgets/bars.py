@@ -64,7 +64,7 @@ class KeyLine(show.Words):
             key = actions.spoken(action.keys[0])
             scope = "app" if action.where is actions.Where.EVERYWHERE else "screen"
             # Every word of this markup is ours: it comes from the table of actions.
-            link = f"[@click={scope}.{action.name}][b $accent]{key}[/] {action.label}[/]"
+            link = f"[@click={scope}.{actions.call(action)}][b $accent]{key}[/] {action.label}[/]"
             parts.append(Content.from_markup(link))
         self.say(Content(" " * _GAP).join(parts))
 
@@ -83,4 +83,6 @@ class KeyLine(show.Words):
 
 
 _GAP = 2
-_WITHOUT_GENERAL_KEYS = frozenset({actions.Where.COMPOSE, actions.Where.RECOVER, actions.Where.HELP})
+_WITHOUT_GENERAL_KEYS = frozenset(
+    {actions.Where.COMPOSE, actions.Where.CONFIRM, actions.Where.RECOVER, actions.Where.HELP}
+)

@@ -1,0 +1,182 @@
+"""The event log: everything the engine did and decided, newest last, with a filter of its own.
+
+The lines are the engine's; this screen brings those it does not have yet. While the newest line is selected the list
+goes with the log; on any other line it stays where the person reads.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.content import Content
+
+from sot_tui.comm import fleet as rules
+from sot_tui.engine.client import Outcome, ReadEvents
+from sot_tui.screens import show
+from sot_tui.screens.actions import Where, bindings
+from sot_tui.screens.place import MEDIUM_FROM, Place
+from sot_tui.screens.widgets.bars import KeyLine, MessageLine
+from sot_tui.screens.widgets.filter import FilterLine
+from sot_tui.screens.widgets.lines import Lines, Piece
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from sot_tui.engine.client import Happening
+    from sot_tui.screens.desk import Desk
+
+_TIME_CELLS, _DAY_CELLS, _KIND_CELLS = 8, 6, 9
+_DETAIL_LINES = 3
+_FIELDS = frozenset({"kind"})
+
+
+class EventsScreen(Place[None]):
+    """The log of one engine."""
+
+    WHERE = Where.EVENTS
+    AUTO_FOCUS = "#events"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.EVENTS)]
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        self._all: dict[str, Happening] = {}
+        self._last = 0
+        self._file = ""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the title, the filter, the list, the whole of the selected line, and the two lines at the foot."""
+        yield show.Words(id="events-title")
+        yield FilterLine(id="filter")
+        yield Lines(self._paint, id="events")
+        yield show.Words(id="events-detail")
+        yield MessageLine(self.desk)
+        yield KeyLine(Where.EVENTS)
+
+    # -- showing -----------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Bring the whole log."""
+        self._show()
+        self._read()
+
+    def on_resize(self) -> None:
+        """Lay it out for the new width."""
+        self._show()
+
+    def fleet_changed(self) -> None:
+        """Bring what is new."""
+        if self.is_open and self.desk.fleet.events != self._last:
+            self._read()
+
+    @work(group="read", exclusive=True, exit_on_error=False)
+    async def _read(self) -> None:
+        events = await self.desk.client.do(ReadEvents(self._last))
+        if not self.is_open:
+            return
+        self._file = events.file
+        for line in events.lines:
+            self._all[str(line.number)] = line
+            self._last = line.number
+        for key in list(self._all)[: max(0, len(self._all) - LINES_LIMIT)]:
+            del self._all[key]
+        self._show()
+
+    def _show(self) -> None:
+        lines = self.piece("events", Lines)
+        at_end = lines.selected is None or lines.selected == (lines.keys[-1] if lines.keys else None)
+        wanted = rules.terms(self._filter.text, _FIELDS)
+        shown = tuple(key for key, line in self._all.items() if all(_fits(line, term) for term in wanted))
+        lines.show(shown)
+        if at_end and shown:
+            lines.select(shown[-1])
+            lines.repaint()
+        self._filter.say(Content.styled(f"{len(shown)} of {len(self._all)} · esc: all", "$foreground 70%"))
+        where = f"also in {self._file}" if self._file else "kept in memory only: this dashboard writes nothing"
+        told = f"{len(self._all)} line{'' if len(self._all) == 1 else 's'} · {where}"
+        title = show.ours(" [b]events[/]  [$foreground 60%]$told[/]", told=told)
+        self.piece("events-title", show.Words).say(title)
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        line = self._line()
+        said = Content("") if line is None else show.hang("  ", line.text, self.size.width - 1, 2, _DETAIL_LINES)
+        self.piece("events-detail", show.Words).say(said)
+
+    def _line(self) -> Happening | None:
+        selected = self.piece("events", Lines).selected
+        return self._all.get(selected) if selected is not None else None
+
+    def _paint(self, key: str, width: int, chosen: bool) -> tuple[Piece, ...]:
+        line = self._all.get(key)
+        if line is None:
+            return ()
+        today = time.strftime("%F", time.localtime(self.desk.now())) == time.strftime("%F", time.localtime(line.at))
+        at = time.strftime("%H:%M:%S" if today else "%b %d", time.localtime(line.at))
+        kind = _KIND_CELLS if width >= MEDIUM_FROM else 0
+        pieces = [
+            Piece("▌ " if chosen else "  ", "bar"),
+            Piece("  " if line.good else "! ", "warn"),
+            Piece(show.fit(at, _TIME_CELLS) + "  ", "dim"),
+        ]
+        if kind:
+            pieces.append(Piece(show.fit(line.what.value, kind) + " ", "count" if not line.good else "dim"))
+        room = max(0, width - 4 - _TIME_CELLS - 2 - (kind + 1 if kind else 0) - 1)
+        pieces.append(Piece(show.fit(show.plain(line.text), room), "" if line.good else "strong"))
+        return tuple(pieces)
+
+    # -- what a person does --------------------------------------------------------------------------------------------
+
+    @property
+    def _filter(self) -> FilterLine:
+        return self.piece("filter", FilterLine)
+
+    @on(Lines.Moved, "#events")
+    def _selection_moved(self) -> None:
+        self._show_detail()
+
+    @on(FilterLine.Changed)
+    def _filter_changed(self) -> None:
+        self._show()
+
+    @on(FilterLine.Left)
+    def _filter_left(self) -> None:
+        self.piece("events", Lines).focus()
+
+    def why_not(self, name: str) -> str:
+        """Return why an action can do nothing now."""
+        nothing = name == "copy" and self._line() is None
+        return super().why_not(name) or ("no line is selected" if nothing else "")
+
+    def action_filter(self) -> None:
+        """Take the words of a filter."""
+        self._filter.open()
+        self._show()
+
+    def action_copy(self) -> None:
+        """Copy the selected line."""
+        line = self._line()
+        if line is not None:
+            self.app.copy_to_clipboard(show.plain(line.text))
+            self.desk.say(Outcome(good=True, sentence="copied the line to the terminal's clipboard"))
+
+    def action_back(self) -> None:
+        """Show every line again; when they are, go back."""
+        if self._filter.display:
+            self._filter.clear()
+        else:
+            self.dismiss()
+
+
+LINES_LIMIT = 2000
+"""Lines that are shown at most; the engine keeps as many (product, Events)."""
+
+
+def _fits(line: Happening, term: rules.Term) -> bool:
+    if term.field == "kind":
+        found = line.what.value.startswith(term.text)
+    else:
+        found = term.text in line.text.casefold() or term.text in line.what.value
+    return found is not term.negated
