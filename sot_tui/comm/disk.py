@@ -12,6 +12,7 @@ import errno
 import os
 import stat
 import sys
+from contextlib import suppress
 
 FILE_MODE = 0o600
 """Mode of every file of the comm home (contract, Layout)."""
@@ -179,6 +180,35 @@ class Disk:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def put(self, draft: str, data: bytes) -> None:
+        """Write a whole new file and flush it, so that what is then renamed or linked into place is never in part.
+
+        A draft bears its writer's number: one that lies there already is of a dead process that had the same.
+        """
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        try:
+            descriptor = self.open(draft, flags)
+        except FileExistsError:
+            self.unlink(draft)
+            descriptor = self.open(draft, flags)
+        try:
+            self.write(descriptor, data)
+            self.flush(descriptor)
+        finally:
+            self.close(descriptor)
+
+    def replace(self, draft: str, path: str, data: bytes, mode: int | None = None) -> None:
+        """Put a whole, flushed file in the place of another by way of `draft`: a reader finds the one or the other."""
+        try:
+            self.put(draft, data)
+            if mode is not None:
+                self.chmod(draft, mode)
+            self.rename(draft, path)
+        except OSError:
+            with suppress(OSError):  # litter that nobody reads
+                self.unlink(draft)
+            raise
 
     def truncate(self, descriptor: int, length: int) -> None:
         """Cut the file to `length` bytes."""

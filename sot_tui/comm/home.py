@@ -196,13 +196,8 @@ def _make_registry(home: Home) -> None:
     else:
         return
     skeleton = f"{home.registry}.new.{home.procs.pid()}.{home.procs.serial()}"
-    descriptor = disk.open(skeleton, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        try:
-            disk.write(descriptor, b'{"protocol_version":%d,"agents":{}}\n' % PROTOCOL_VERSION)
-            disk.flush(descriptor)
-        finally:
-            disk.close(descriptor)
+        disk.put(skeleton, b'{"protocol_version":%d,"agents":{}}\n' % PROTOCOL_VERSION)
         try:
             disk.link(skeleton, home.registry)
         except FileExistsError:

@@ -117,13 +117,8 @@ def _replace(home: Home, path: str, was: bytes | None, data: bytes) -> str | Non
             disk.mkdir(folder)
     draft = f"{path}.{home.procs.pid()}.{home.procs.serial()}.tmp"
     backup = ""
-    descriptor = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
-        try:
-            disk.write(descriptor, data)
-            disk.flush(descriptor)
-        finally:
-            disk.close(descriptor)
+        disk.put(draft, data)
         if was is not None:
             mode = stat.S_IMODE(disk.stat(path).st_mode)
             backup = _back_up(home, path, was, mode)

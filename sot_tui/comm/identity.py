@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 from enum import Enum
 
 from sot_tui.comm import ancestry, names, registry
@@ -183,30 +182,8 @@ def sender_fault(here: Context) -> str | None:
 
 def write_self_file(home: Home, path: str, handle: str, project: Project) -> None:
     """Put the three lines of an identity in the place of a self file, whole or not at all."""
-    disk = home.disk
-    data = f"{handle}\nrepo={project.repo}\nroot={project.root}\n".encode()
-    temporary, descriptor = _open_beside(home, path)
-    try:
-        try:
-            disk.write(descriptor, data)
-            disk.flush(descriptor)
-        finally:
-            disk.close(descriptor)
-        disk.rename(temporary, path)
-    except OSError:
-        with suppress(OSError):  # litter that nobody reads
-            disk.unlink(temporary)
-        raise
-
-
-def _open_beside(home: Home, path: str) -> tuple[str, int]:
-    """Make a temp file beside a self file; a name that a process of the same number left behind is passed over."""
-    while True:
-        temporary = f"{path}.tmp.{home.procs.pid()}.{home.procs.serial()}"
-        try:
-            return temporary, home.disk.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        except FileExistsError:
-            continue
+    draft = f"{path}.tmp.{home.procs.pid()}.{home.procs.serial()}"
+    home.disk.replace(draft, path, f"{handle}\nrepo={project.repo}\nroot={project.root}\n".encode())
 
 
 def remove_self_file(home: Home, path: str) -> None:

@@ -329,25 +329,13 @@ def _lines_past(inbox: bytes, at: Offset) -> list[bytes]:
 
 
 def _replace_cursor(home: Home, handle: str, words: bytes) -> None:
-    disk = home.disk
     draft = f"{home.cursors}/.{handle}.cursor.{home.procs.pid()}.{home.procs.serial()}"
     try:
-        descriptor = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        home.disk.replace(draft, home.cursor(handle), words)
     except FileNotFoundError:
         if not _make_missing_folder(home, home.cursors):
             raise
-        descriptor = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    try:
-        try:
-            disk.write(descriptor, words)
-            disk.flush(descriptor)
-        finally:
-            disk.close(descriptor)
-        disk.rename(draft, home.cursor(handle))
-    except OSError:
-        with suppress(OSError):
-            disk.unlink(draft)
-        raise
+        home.disk.replace(draft, home.cursor(handle), words)
 
 
 def _make_missing_folder(home: Home, path: str) -> bool:

@@ -259,13 +259,8 @@ def _write_record(home: Home, own: str, *, replace: bool) -> bool:
     """Put the record in its place, flushed; False when `replace` was not asked for and another one was first."""
     disk = home.disk
     draft = f"{home.path}/.inbox-lock-manager.{home.procs.machine_id()}.{home.procs.pid()}.{home.procs.serial()}"
-    descriptor = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        try:
-            disk.write(descriptor, os.fsencode("".join(f"{line}\n" for line in (own, _writer(home)) if line)))
-            disk.flush(descriptor)
-        finally:
-            disk.close(descriptor)
+        disk.put(draft, os.fsencode("".join(f"{line}\n" for line in (own, _writer(home)) if line)))
         if replace:
             disk.rename(draft, home.lock_manager)
             return True

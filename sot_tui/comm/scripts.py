@@ -182,19 +182,5 @@ def _put(home: Home, path: str, data: bytes, mode: int) -> bool:
         return False
     folder, name = os.path.split(path)
     draft = f"{folder}/.{name}.{home.procs.pid()}.{home.procs.serial()}.tmp"
-    with suppress(FileNotFoundError):  # one that a dead process of this number left
-        disk.unlink(draft)
-    descriptor = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    try:
-        try:
-            disk.write(descriptor, data)
-            disk.flush(descriptor)
-        finally:
-            disk.close(descriptor)
-        disk.chmod(draft, mode)
-        disk.rename(draft, path)
-    except OSError:
-        with suppress(OSError):  # litter that nobody runs
-            disk.unlink(draft)
-        raise
+    disk.replace(draft, path, data, mode)
     return True

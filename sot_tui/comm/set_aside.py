@@ -8,7 +8,6 @@ stays hidden, and is never written over: what it holds may be the person's.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from types import MappingProxyType
 
 from sot_tui.comm import jsonline, paths
@@ -51,7 +50,8 @@ def write(home: Home, environ: Mapping[str, str], by_handle: Mapping[str, Aside]
     whole = {of: marks for of, marks in whole.items() if marks}
     try:
         paths.make_own_state(home.disk, environ)
-        _replace(home, path, jsonline.encode(whole).encode())
+        draft = f"{path}.tmp.{home.procs.pid()}.{home.procs.serial()}"
+        home.disk.replace(draft, path, jsonline.encode(whole).encode())
     except OSError as error:
         return f"{path} could not be written: {error.strerror}"
     return ""
@@ -79,20 +79,3 @@ def _mark(said: object) -> Aside | None:
     mark = Aside(said.get("state", ""), said.get("status_at", ""), said.get("unread", 0), said.get("oldest", ""))
     texts = (mark.state, mark.status_at, mark.oldest)
     return mark if all(isinstance(text, str) for text in texts) and type(mark.unread) is int else None
-
-
-def _replace(home: Home, path: str, data: bytes) -> None:
-    disk = home.disk
-    draft = f"{path}.tmp.{home.procs.pid()}.{home.procs.serial()}"
-    try:
-        descriptor = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
-            disk.write(descriptor, data)
-            disk.flush(descriptor)
-        finally:
-            disk.close(descriptor)
-        disk.rename(draft, path)
-    except OSError:
-        with suppress(OSError):  # litter that nobody reads
-            disk.unlink(draft)
-        raise

@@ -158,7 +158,7 @@ class DeskStore:
             self._sweep(sheets)
             folder = f"{sheets}/{self._home.procs.pid()}-{self._home.procs.serial()}"
             self._disk.mkdir(folder)
-            self._write(f"{folder}/{_SHEET}", data)
+            self._disk.put(f"{folder}/{_SHEET}", data)
         except OSError as error:
             return Sheet(fault=f"there is no file to open an editor with: {error.strerror}")
         return Sheet(f"{folder}/{_SHEET}")
@@ -208,7 +208,7 @@ class DeskStore:
             with suppress(FileExistsError):  # another dashboard was first
                 self._disk.mkdir(path)
         if path == self.folder:
-            self._write(f"{self.folder}/comm-home", f"{self._home.path}\n".encode(errors="surrogateescape"))
+            self._replace(f"{self.folder}/comm-home", f"{self._home.path}\n".encode(errors="surrogateescape"))
 
     def _read(self, path: str) -> bytes:
         """Return what a file of ours holds; nothing when there is none, or it cannot be read."""
@@ -228,24 +228,9 @@ class DeskStore:
         finally:
             self._disk.close(descriptor)
 
-    def _write(self, path: str, data: bytes) -> None:
-        descriptor = self._disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
-            self._disk.write(descriptor, data)
-            self._disk.flush(descriptor)
-        finally:
-            self._disk.close(descriptor)
-
     def _replace(self, path: str, data: bytes) -> None:
-        """Put a new file in the place of an old one in one step: whoever reads finds the one or the other, whole."""
         draft = f"{path}.{self._home.procs.pid()}.{self._home.procs.serial()}"
-        try:
-            self._write(draft, data)
-            self._disk.rename(draft, path)
-        except OSError:
-            with suppress(OSError):
-                self._disk.unlink(draft)
-            raise
+        self._disk.replace(draft, path, data)
 
 
 def _key(home: Home) -> str:
