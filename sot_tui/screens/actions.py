@@ -48,7 +48,7 @@ TABLE = (
     Action(Where.NAV, "open_mail", ("enter", "m"), "mail", "Read the mail of the selected handle."),
     Action(Where.NAV, "reply", ("r",), "write", "Write to the selected handle.", writes=True),
     Action(Where.NAV, "compose", ("c",), "compose", "Write to anybody.", writes=True),
-    Action(Where.NAV, "broadcast", ("b",), "to all", "Write to every handle at once.", writes=True),
+    Action(Where.NAV, "next_need", ("space",), "next", "Go to the next handle that needs you."),
     Action(
         Where.NAV,
         "clear_done",
@@ -57,10 +57,11 @@ TABLE = (
         "Clear the done of the selected handle, as a click on it does.",
         writes=True,
     ),
-    Action(Where.NAV, "next_need", ("space",), "next", "Go to the next handle that needs you."),
     Action(
         Where.NAV, "filter", ("slash",), "filter", "Show some handles only: state:blocked host:box !text; all must fit."
     ),
+    Action(Where.NAV, "locks", ("l",), "locks", "Look at who holds the registry lock and the inbox locks."),
+    Action(Where.NAV, "events", ("e",), "events", "Read what the engine did and decided."),
     Action(
         Where.NAV,
         "aside",
@@ -69,9 +70,8 @@ TABLE = (
         "Set the need of the selected handle aside until something about it changes, or take that back.",
         writes=True,
     ),
+    Action(Where.NAV, "broadcast", ("b",), "to all", "Write to every handle at once.", writes=True),
     Action(Where.NAV, "unsent", ("u",), "not sent", "What is not sent: refused messages and drafts."),
-    Action(Where.NAV, "locks", ("l",), "locks", "Look at who holds the registry lock and the inbox locks."),
-    Action(Where.NAV, "events", ("e",), "events", "Read what the engine did and decided."),
     Action(
         Where.NAV,
         "leave",
