@@ -16,7 +16,7 @@ from types import MappingProxyType
 from sot_tui.comm import facts
 from sot_tui.comm.clock import age_text, seconds_of
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
-from sot_tui.comm.registry import LIVE_SECS, is_live as is_live_entry
+from sot_tui.comm.registry import LIVE_SECS, is_live_stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -372,7 +372,7 @@ def _fact(state: State | None, told: list[str]) -> str:
 
 def is_live(fleet: Fleet, one: Agent, now: float) -> bool:
     """Tell whether a handle is live at `now`, by the contract's one rule."""
-    return is_live_entry({"last_seen": one.last_seen}, now, fleet.live_secs)
+    return is_live_stamp(one.last_seen, now, fleet.live_secs)
 
 
 def is_here(fleet: Fleet, one: Agent) -> bool:
@@ -380,13 +380,25 @@ def is_here(fleet: Fleet, one: Agent) -> bool:
     return one.host.lower() == fleet.host.lower()
 
 
+def state_of(fleet: Fleet, one: Agent, now: float) -> State:
+    """Return the state of an agent at `now`, which its line, the counts and the order go by."""
+    if one.handle == fleet.operator:
+        return State.YOU
+    if one.malformed:
+        return State.SILENT
+    if not is_live(fleet, one, now):
+        return State.STALE
+    return one.state or State.SILENT
+
+
 def derive(fleet: Fleet, one: Agent, now: float) -> Shown:
     """Return what the line of an agent says at `now`."""
-    if one.handle == fleet.operator:
+    state = state_of(fleet, one, now)
+    if state is State.YOU:
         return _your_line(fleet, one)
     if one.malformed:
         return Shown(State.SILENT, State.SILENT.value, "its registry entry is no object", None, doubtful=True)
-    if not is_live(fleet, one, now):
+    if state is State.STALE:
         return _stale(one, now)
     since = seconds_of(one.status_at)
     if one.state is None:
@@ -467,18 +479,17 @@ def _oldest_first(wanted: Need) -> tuple[float, str]:
 def order(fleet: Fleet, now: float) -> tuple[str, ...]:
     """Return the handles in the nav's order: what needs the person, oldest first, then by state and by name."""
     needed = [wanted.handle for wanted in needs_you(fleet, now) if wanted.handle]
-    rest = sorted(
-        (one for handle, one in fleet.agents.items() if handle not in set(needed)),
-        key=lambda one: (_RANK[derive(fleet, one, now).state], one.handle.lower(), one.handle),
-    )
-    return (*needed, *(one.handle for one in rest))
+    there = set(needed)
+    rest = [handle for handle in fleet.agents if handle not in there]
+    rest.sort(key=lambda handle: (_RANK[state_of(fleet, fleet.agents[handle], now)], handle.lower(), handle))
+    return (*needed, *rest)
 
 
 def counts(fleet: Fleet, now: float) -> Counts:
     """Return the numbers of the header at `now`."""
     by_state = dict.fromkeys(State, 0)
     for one in fleet.agents.values():
-        by_state[derive(fleet, one, now).state] += 1
+        by_state[state_of(fleet, one, now)] += 1
     return Counts(len(needs_you(fleet, now)), MappingProxyType(by_state), fleet.mail_of(fleet.operator).unread)
 
 

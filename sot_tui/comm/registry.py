@@ -33,6 +33,7 @@ __all__ = [
     "Written",
     "clear_done",
     "is_live",
+    "is_live_stamp",
     "live_secs",
     "parse",
     "read",
@@ -141,15 +142,18 @@ def live_secs() -> float:
 
 
 def is_live(entry: object, now: float, secs: float | None = None) -> bool:
-    """Tell whether a registry entry is live: the one rule of liveness.
-
-    Its `last_seen` has the stamp's shape and is later than the stamp of `secs` ago, as text. A date that no calendar
-    has compares like any other; the daemon and the scripts do the same.
-    """
+    """Tell whether a registry entry is live, by its `last_seen`."""
     seen = entry.get("last_seen") if isinstance(entry, dict) else None
-    if not isinstance(seen, str) or not is_stamp_shape(seen):
-        return False
-    return seen > stamp(now - (live_secs() if secs is None else secs))
+    return is_live_stamp(seen, now, live_secs() if secs is None else secs)
+
+
+def is_live_stamp(seen: object, now: float, secs: float) -> bool:
+    """Tell whether a `last_seen` makes its handle live: the one rule of liveness.
+
+    It has the stamp's shape and is later than the stamp of `secs` ago, as text. A date that no calendar has compares
+    like any other; the daemon and the scripts do the same.
+    """
+    return isinstance(seen, str) and is_stamp_shape(seen) and seen > stamp(now - secs)
 
 
 def touch(home: Home, handle: str, wait: Wait = Wait.TOUCH) -> Written | NotWritten:

@@ -83,6 +83,7 @@ class NavScreen(Place[None]):
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
         self._columns = columns(desk.fleet, 80)
+        self._columns_for: tuple[object, int] = (None, 0)
         self._last: tuple[str, tuple[Letter, ...]] = ("", ())
         self._looked_for: tuple[object, ...] = ()
         self._settled = False
@@ -133,7 +134,8 @@ class NavScreen(Place[None]):
         if not self.is_open:
             return
         fleet, now = self.desk.fleet, self.desk.now()
-        self._columns = columns(fleet, self.size.width)
+        if self._columns_for[0] is not fleet.agents or self._columns_for[1] != self.size.width:
+            self._columns, self._columns_for = columns(fleet, self.size.width), (fleet.agents, self.size.width)
         self._show_header(fleet, now)
         self._show_banners(fleet, now)
         self._show_lines(fleet, now)
