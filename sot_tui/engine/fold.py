@@ -17,6 +17,7 @@ from sot_tui.comm.fleet import (
     Aside,
     Fault,
     Fleet,
+    LockPhase,
     LockState,
     Mail,
     MailCount,
@@ -198,14 +199,23 @@ def _differs(before: Fleet, after: Fleet) -> bool:
 
 
 def _seen(fleet: Fleet) -> tuple[object, ...]:
-    lock = fleet.lock
     return (
         fleet.operator,
         fleet.registry._replace(read_at=None),
-        (lock.phase, lock.record, lock.dead, lock.verdict, lock.recovery, lock.wedged),
+        _told(fleet.lock),
         fleet.faults,
         fleet.agents,
         fleet.mail,
         fleet.aside,
         (fleet.stance, fleet.stance_why, fleet.events),
     )
+
+
+def _told(lock: LockState) -> tuple[object, ...]:
+    """Return what is seen of the registry lock: what one look alone has found is a write of a moment, and no news."""
+    if lock.looks == 1:
+        return _told(_FREE)
+    return (lock.phase, lock.record, lock.dead, lock.verdict, lock.recovery, lock.wedged)
+
+
+_FREE = LockState(LockPhase.FREE)

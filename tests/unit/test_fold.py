@@ -105,6 +105,16 @@ def test_lock_when_only_its_age_differs_then_nobody_is_told() -> None:
     assert folded(LockLooked(HELD._replace(age_s=5.0), 105.0), start=fleet).revision == fleet.revision
 
 
+def test_lock_when_one_look_meets_a_write_of_a_moment_then_nobody_is_told() -> None:
+    """Fifty writes a second would otherwise be a hundred repaints."""
+    free = folded(LockLooked(LockState(LockPhase.FREE), 100.0))
+    met = folded(LockLooked(HELD, 101.0), start=free)
+    another = folded(LockLooked(HELD._replace(record="other"), 101.1), start=met)
+    again = folded(LockLooked(LockState(LockPhase.FREE), 101.2), start=another)
+    assert {free.revision} == {fleet.revision for fleet in (met, another, again)}
+    assert folded(LockLooked(HELD, 101.5), start=met).revision > met.revision
+
+
 def test_fault_when_it_lasts_then_keeps_its_first_moment_and_goes_when_mended() -> None:
     fleet = folded(Faulted("watch", "a", 1.0), Faulted("mail", "b", 2.0), Faulted("watch", "c", 3.0))
     assert [(fault.duty, fault.sentence, fault.since) for fault in fleet.faults] == [
