@@ -147,6 +147,9 @@ class MailScreen(LettersScreen):
         """Read the lines that are in sight, one page at a time, the newest of them first."""
         if self._fetching or not self.is_open:
             return
+        await self._fetch_in_sight()
+
+    async def _fetch_in_sight(self) -> None:
         index = self.piece("index", Lines)
         top = index.scroll_offset.y
         # Who scrolls fast has left behind most of what was painted on the way.

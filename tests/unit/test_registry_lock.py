@@ -1135,7 +1135,10 @@ def test_markers_when_one_names_a_record_before_it_then_the_chain_ends(world: Wo
             id="unparsable",
         ),
         pytest.param(
-            None, LockIs.UNPARSABLE, "cannot be proved anywhere: the marker names nobody, so no reclaim can ", id="a-link"
+            None,
+            LockIs.UNPARSABLE,
+            "cannot be proved anywhere: the marker names nobody, so no reclaim can ",
+            id="a-link",
         ),
     ],
 )  # fmt: skip
