@@ -42,6 +42,8 @@ class Action:
     """One sentence for the help and the palette."""
     writes: bool = False
     """Whether it can change something on the disk, so that a dashboard that only looks refuses it."""
+    types: bool = False
+    """Whether words follow it, so that it is answered before any key that comes after it is handed out."""
 
 
 TABLE = (
@@ -58,7 +60,12 @@ TABLE = (
         writes=True,
     ),
     Action(
-        Where.NAV, "filter", ("slash",), "filter", "Show some handles only: state:blocked host:box !text; all must fit."
+        Where.NAV,
+        "filter",
+        ("slash",),
+        "filter",
+        "Show some handles only: state:blocked host:box !text; all must fit.",
+        types=True,
     ),
     Action(Where.NAV, "locks", ("l",), "locks", "Look at who holds the registry lock and the inbox locks."),
     Action(Where.NAV, "events", ("e",), "events", "Read what the engine did and decided."),
@@ -86,7 +93,9 @@ TABLE = (
     Action(Where.LOCKS, "recover", ("ctrl+r", "enter"), "recover", "Recover the registry lock from a dead holder."),
     Action(Where.LOCKS, "reload", ("R",), "look again", "Look at every lock again."),
     Action(Where.LOCKS, "back", ("escape",), "back", "Go back."),
-    Action(Where.EVENTS, "filter", ("slash",), "filter", "Show some lines only: kind:mail !text; all must fit."),
+    Action(
+        Where.EVENTS, "filter", ("slash",), "filter", "Show some lines only: kind:mail !text; all must fit.", types=True
+    ),
     Action(Where.EVENTS, "copy", ("y",), "copy", "Copy the selected line to the terminal's clipboard (OSC 52)."),
     Action(Where.EVENTS, "back", ("escape",), "back", "Show every line again; then go back."),
     Action(Where.MAIL, "reply", ("r",), "reply", "Reply to the selected message.", writes=True),
@@ -181,7 +190,8 @@ def call(action: Action) -> str:
 def bindings(where: Where) -> list[Binding]:
     """Return the key bindings of a place."""
     return [
-        Binding(",".join(action.keys), call(action), action.label or action.help, show=False) for action in of(where)
+        Binding(",".join(action.keys), call(action), action.label or action.help, show=False, priority=action.types)
+        for action in of(where)
     ]
 
 

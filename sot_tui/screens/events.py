@@ -49,7 +49,7 @@ class EventsScreen(Place[None]):
     def compose(self) -> ComposeResult:
         """Lay out the title, the filter, the list, the whole of the selected line, and the two lines at the foot."""
         yield show.Words(id="events-title")
-        yield FilterLine(id="filter")
+        yield FilterLine("events", id="filter")
         yield Lines(self._paint, id="events")
         yield show.Words(id="events-detail")
         yield MessageLine(self.desk)
@@ -140,10 +140,6 @@ class EventsScreen(Place[None]):
     @on(FilterLine.Changed)
     def _filter_changed(self) -> None:
         self._show()
-
-    @on(FilterLine.Left)
-    def _filter_left(self) -> None:
-        self.piece("events", Lines).focus()
 
     def why_not(self, name: str) -> str:
         """Return why an action can do nothing now."""

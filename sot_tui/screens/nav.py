@@ -102,7 +102,7 @@ class NavScreen(Place[None]):
             yield show.Words(id="registry-banner", classes="banner")
             yield LockBanner(id="lock-banner", classes="banner")
             yield show.Words(id="version-banner", classes="banner")
-        yield FilterLine(id="filter")
+        yield FilterLine("fleet", id="filter")
         yield show.Words(id="columns")
         yield Lines(self._paint, id="fleet")
         yield show.Words(id="empty")
@@ -280,10 +280,6 @@ class NavScreen(Place[None]):
     @on(FilterLine.Changed)
     def _filter_changed(self) -> None:
         self.time_passed()
-
-    @on(FilterLine.Left)
-    def _filter_left(self) -> None:
-        self.piece("fleet", Lines).focus()
 
     def action_filter(self) -> None:
         """Take the words of a filter."""

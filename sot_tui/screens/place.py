@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from textual.css.query import NoMatches
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from sot_tui.comm.fleet import Stance
@@ -58,6 +59,12 @@ class Place(Screen[T]):
         return self.is_mounted and self in self.app.screen_stack
 
     # -- actions -----------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Let a key that words follow be a sign like any other where words are typed already."""
+        if action == "act" and isinstance(self.focused, (Input, TextArea)):
+            return not actions.named(self.WHERE, str(parameters[0])).types
+        return super().check_action(action, parameters)
 
     async def action_act(self, name: str) -> None:
         """Do what the table calls `name`, or say why not; keys, clicks and the palette all come here."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
+
+from sot_tui.comm.proof import SystemProcs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +26,19 @@ _WRONG_SIZE = {"COLUMNS": "40", "LINES": "10"}
 class Terminal:
     """A tmux pane with the dashboard in it; what comes after it says how it ended."""
 
-    def __init__(self, folder: Path, width: int = 100, height: int = 30, program: str = "-m sot_tui") -> None:
-        self._socket = str(folder / "tmux")
+    def __init__(
+        self,
+        folder: Path,
+        width: int = 100,
+        height: int = 30,
+        program: str = "-m sot_tui",
+        *,
+        name: str = "tmux",
+        env: str = "",
+    ) -> None:
+        self._socket = str(folder / name)
         self._tmux = shutil.which("tmux") or "tmux"
-        command = f"{sys.executable} {program}; echo ended with $?; cat"
+        command = f"{f'env {env} ' if env else ''}{sys.executable} {program}; echo ended with $?; cat"
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), command)
 
     def tmux(self, *words: str) -> str:
@@ -40,6 +52,10 @@ class Terminal:
     def text(self) -> str:
         """Return what the terminal shows."""
         return self.tmux("capture-pane", "-p")
+
+    def colours(self) -> set[str]:
+        """Return every SGR parameter that the terminal shows something with."""
+        return set(re.findall(r"\x1b\[([\d;:]+)m", self.tmux("capture-pane", "-p", "-e")))
 
     def says(self, words: str) -> bool:
         """Tell whether the terminal shows these words, wherever its lines are broken."""
@@ -65,6 +81,13 @@ class Terminal:
         while not fact():
             if time.monotonic() > deadline:
                 raise AssertionError(f"it never came within {secs:g} s: {what}\n{self.text()}")
+            time.sleep(LOOK_SECS)
+
+    def until_gone(self, pid: int, secs: float = DEADLINE_SECS) -> None:
+        """Wait until a process has ended."""
+        deadline = time.monotonic() + secs
+        while SystemProcs().start_of(pid) is not None:
+            assert time.monotonic() < deadline, f"pid {pid} goes on"
             time.sleep(LOOK_SECS)
 
     def close(self) -> None:

@@ -50,6 +50,24 @@ async def test_filter_when_typed_then_shows_what_fits_and_says_so_and_esc_shows_
         assert not opened.app.screen.query_one("#filter").display
 
 
+async def test_filter_when_typed_ahead_then_every_key_counts_where_it_was_meant(comm_home: Path) -> None:
+    """Keys come faster than a screen is painted: none of `/busy`, Enter, `y` may be taken for another one's."""
+    put(comm_home, asks=BLOCKED, busy=WORKING)
+    async with joined(comm_home) as opened:
+        for key in ("slash", *"busy", "enter", "y"):
+            opened.app.simulate_key(key)
+        await opened.until(lambda: opened.app.clipboard == "busy", "the last key went to the list")
+        assert opened.app.screen is opened.nav
+        assert opened.nav.query_one("#filter-text", Input).value == "busy"
+
+
+async def test_filter_when_a_slash_is_typed_into_it_then_it_is_a_sign(comm_home: Path) -> None:
+    put(comm_home, aa={**WORKING, "summary": "a/b"}, bb=WORKING)
+    async with joined(comm_home) as opened:
+        await opened.pilot.press("slash", "a", "slash", "b")
+        await opened.until(lambda: handles(opened) == ["aa"])
+
+
 async def test_filter_when_it_counts_then_new_handles_come_and_go_by_it(comm_home: Path) -> None:
     put(comm_home, aa=WORKING)
     async with joined(comm_home) as opened:

@@ -17,16 +17,38 @@ from textual.widgets import Input
 from sot_tui.screens import show
 
 if TYPE_CHECKING:
-    from textual import events
     from textual.app import ComposeResult
+    from textual.events import Key
 
 _TYPED = r"[^\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]*"
 """What may be typed or pasted: nothing that acts on a terminal, or hides."""
 _LIMIT = 200
 
 
+class _FilterWords(Input):
+    """Where the words are typed.
+
+    The keys that end the typing are answered in their turn: those before them are words, and those after them, though
+    they came here as well, are meant for the list.
+    """
+
+    async def _on_key(self, event: Key) -> None:
+        line = self.parent
+        if self.screen.focused is not self:
+            self.app.simulate_key(event.key)
+        elif event.key in {"enter", "up", "down"} and isinstance(line, FilterLine):
+            line.leave()
+        elif event.key == "escape" and isinstance(line, FilterLine):
+            line.clear()
+        else:
+            await super()._on_key(event)
+            return
+        event.stop()
+        event.prevent_default()
+
+
 class FilterLine(Horizontal):
-    """A filter for one list; `text` is empty while there is none."""
+    """A filter for the list of an id; `text` is empty while there is none."""
 
     DEFAULT_CSS = """
     FilterLine { height: 1; display: none; background: $panel; padding: 0 1; }
@@ -38,13 +60,14 @@ class FilterLine(Horizontal):
     class Changed(Message):
         """The filter is another one."""
 
-    class Left(Message):
-        """The keys go back to the list."""
+    def __init__(self, of: str, *, id: str) -> None:  # noqa: A002  (Textual's own name)
+        super().__init__(id=id)
+        self._of = of
 
     def compose(self) -> ComposeResult:
         """Lay out what it is, the words, and how many lines fit them."""
         yield show.Words(Content("filter "))
-        yield Input(id="filter-text", restrict=_TYPED, max_length=_LIMIT, compact=True, select_on_focus=False)
+        yield _FilterWords(id="filter-text", restrict=_TYPED, max_length=_LIMIT, compact=True, select_on_focus=False)
         yield show.Words(id="filter-count")
 
     @property
@@ -55,14 +78,22 @@ class FilterLine(Horizontal):
     def open(self) -> None:
         """Show the line, and take the keys."""
         self.display = True
-        self.query_one(Input).focus()
+        # At once, and not after what waits: a key that follows in the same moment is meant for the words.
+        self.screen.set_focus(self.query_one(Input))
 
     def clear(self) -> None:
         """Forget the words, and hide the line."""
         self.display = False
         self.query_one(Input).value = ""
         self.post_message(self.Changed())
-        self.post_message(self.Left())
+        self.screen.set_focus(self.screen.query_one(f"#{self._of}"))
+
+    def leave(self) -> None:
+        """Give the keys back to the list; without words there is no filter."""
+        if self.text.strip():
+            self.screen.set_focus(self.screen.query_one(f"#{self._of}"))
+        else:
+            self.clear()
 
     def say(self, words: Content) -> None:
         """Say how many lines are shown."""
@@ -72,17 +103,3 @@ class FilterLine(Horizontal):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         self.post_message(self.Changed())
-
-    @on(Input.Submitted)
-    def _said(self, event: Input.Submitted) -> None:
-        event.stop()
-        if self.text.strip():
-            self.post_message(self.Left())
-        else:
-            self.clear()
-
-    def on_key(self, event: events.Key) -> None:
-        """Give the keys back to the list when an arrow asks for it."""
-        if event.key in {"up", "down"}:
-            event.stop()
-            self.post_message(self.Left())
