@@ -10,10 +10,11 @@ from textual.events import Paste
 from textual.widgets import Button, Input
 
 from sot_tui.comm.fleet import Stance
-from sot_tui.engine.client import Broadcast, BroadcastDone, Command, Outcome, Send
+from sot_tui.engine.client import Broadcast, BroadcastDone, Command, KeepDraft, Outcome, Send
 from sot_tui.screens.app import SotApp
 from sot_tui.screens.compose import ComposeScreen, completions, quoted
 from sot_tui.screens.confirm import Confirm
+from sot_tui.screens.drafts import Draft, DraftBox
 from sot_tui.screens.mail import MailScreen
 from sot_tui.screens.unsent import UnsentScreen
 from sot_tui.screens.widgets.lines import Lines
@@ -421,6 +422,31 @@ async def test_draft_when_written_on_then_is_kept_soon_without_being_closed(comm
         await opened.pilot.press(*"draft")
         state = comm_home.parent / "state"
         await opened.until(lambda: any('"text": "draft"' in path.read_text() for path in state.rglob("drafts/*.json")))
+
+
+async def test_drafts_when_the_dashboard_ends_then_each_that_is_not_kept_yet_is() -> None:
+    client = FakeClient(fleet())
+    box = DraftBox(client, lambda _: None)
+    written, begun = box.open(Draft("to:a", "a", "text")), box.open(Draft("to:b", "b", "> quote", prefill="> quote"))
+    await box.settle()
+    await box.settle()
+    assert client.asked == [KeepDraft(written.frozen())]
+    written.text = "more"
+    await box.settle()
+    assert client.asked[1:] == [KeepDraft(written.frozen())]
+    assert begun.empty
+
+
+async def test_draft_when_it_cannot_be_kept_then_says_so_and_tries_again() -> None:
+    client = FakeClient(fleet())
+    client.answers[KeepDraft] = Outcome(good=False, sentence="this draft could not be kept (No space left on device)")
+    said: list[Outcome] = []
+    box = DraftBox(client, said.append)
+    draft = box.open(Draft("to:a", "a", "text"))
+    await box.keep(draft)
+    await box.keep(draft)
+    assert len(client.asked) == 2
+    assert [outcome.sentence for outcome in said] == ["this draft could not be kept (No space left on device)"] * 2
 
 
 # -- what is not sent

@@ -106,6 +106,32 @@ async def test_search_when_the_words_change_then_the_old_search_ends(comm_home: 
         await opened.until(lambda: len(index(opened).keys) == 1)
 
 
+async def test_search_when_the_words_change_while_it_goes_on_then_only_the_new_hits_are_shown() -> None:
+    client = FakeClient(fleet())
+
+    async def found(command: Search) -> Found:
+        await asyncio.sleep(0.005)
+        asked = len(client.asked)
+        if command.words == ("old",):
+            return Found((letter(asked, "Docs-box", "old", 9, inbox="Docs-box"),), Spot(("Docs-box",), asked))
+        return Found((letter(1, "Docs-box", "new", 9, inbox="Notes-box"),))
+
+    client.answers[Search] = found
+    app = SotApp(client)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("m", "slash", *"old")
+        lines = app.screen.query_one("#index", Lines)
+        while len(lines.keys) < 2:
+            await pilot.pause(0.01)
+        app.screen.query_one("#search-words", Input).value = "new"
+        while list(lines.keys) != ["Notes-box/1/1-3"]:
+            await pilot.pause(0.01)
+        asked = len(client.asked)
+        await pilot.pause(0.1)
+        assert list(lines.keys) == ["Notes-box/1/1-3"]
+        assert len(client.asked) == asked
+
+
 async def test_search_when_it_goes_on_in_parts_then_hits_come_in_and_leaving_ends_it() -> None:
     client = FakeClient(fleet())
     parts = [0]
@@ -130,6 +156,9 @@ async def test_search_when_it_goes_on_in_parts_then_hits_come_in_and_leaving_end
         assert lines is not None
         assert len(lines.keys) > 3
         assert "inboxes …" in str(app.screen.query_one("#mail-title").render())
+        first, second = client.asked_for(Search)[:2]
+        assert first == Search(("x",))
+        assert second == Search(("x",), spot=Spot(("Docs-box", "Notes-box"), 5, seen=1))
         await pilot.press("escape", "escape")
         await pilot.pause()
         asked = parts[0]

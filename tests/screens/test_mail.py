@@ -11,6 +11,7 @@ from textual.events import MouseScrollDown
 
 from sot_tui.comm import frames, inbox
 from sot_tui.engine.client import ReadLetter
+from sot_tui.screens import letters
 from sot_tui.screens.mail import KEPT_LETTERS, PAGE_LETTERS
 from sot_tui.screens.widgets.reader import Reader
 from tests.mailbox import TS
@@ -74,6 +75,14 @@ async def test_own_mail_when_opened_then_the_whole_batch_is_listed_and_the_curso
         await opened.until(lambda: cursor.read_text().startswith("33 "))
 
 
+async def test_own_mail_when_only_what_nobody_counts_came_then_it_is_read_too(comm_home: Path) -> None:
+    home = put(comm_home, anna=IDLE)
+    mail_to(home, ME, "to all", to="")
+    async with joined(comm_home) as opened:
+        await open_mail(opened, ME)
+        await opened.until(lambda: "filed · read" in opened.says("#letter-head"))
+
+
 async def test_own_mail_when_a_writer_holds_the_inbox_then_nothing_is_skipped(
     comm_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,11 +109,12 @@ async def test_own_mail_when_a_writer_holds_the_inbox_then_nothing_is_skipped(
 
 
 async def test_mark_when_a_message_was_looked_at_then_it_is_opened_and_stays_so_when_the_dashboard_opens_again(
-    comm_home: Path,
+    comm_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A dot and bold say "new"; what was passed by is still new, what was stayed on, entered or clicked is not."""
     home = put(comm_home, anna=IDLE)
     mail_to(home, ME, "first", "second", "third", "fourth")
+    monkeypatch.setattr(letters, "OPENED_SECS", 1e9)
     async with joined(comm_home) as opened:
         await open_mail(opened, ME)
         await opened.until(lambda: len(index(opened).keys) == 4)
@@ -115,6 +125,7 @@ async def test_mark_when_a_message_was_looked_at_then_it_is_opened_and_stays_so_
         await opened.pilot.click(index(opened), offset=(8, 3))
         await opened.until(lambda: "●" not in listed(opened)[3])
         assert [line[2] for line in listed(opened)[:2]] == ["●", "●"]
+        monkeypatch.setattr(letters, "OPENED_SECS", 1.0)
         await opened.pilot.press("g")
         await opened.until(lambda: "●" not in listed(opened)[0], "who stays on a message has opened it")
         assert listed(opened)[1][2] == "●"
