@@ -138,6 +138,7 @@ def _dashboard(*, readonly: bool) -> int:
 
         tell("sot-tui: the dashboard needs a terminal; `sot-tui list` prints the handles, `sot-tui --help` says more")
         return 2
+    gc.disable()  # until the first frame stands; what is loaded before it is no garbage
     from sot_tui.screens.app import main as open_dashboard
 
     return int(open_dashboard(readonly=readonly) or 0)

@@ -1,37 +1,39 @@
 """The app: it holds the desk, hands notices on to the screens, and ends cleanly.
 
-`main` is the one place where this room meets the engine itself: the dashboard hosts it. Ctrl+Z is not offered, because
-stopping the dashboard would stop the engine with it, and a stopped lock holder is a held lock. SIGTERM and SIGHUP give
-the terminal back and end the app.
+`main` is the one place where this room meets the engine itself: the dashboard hosts it. What the first frame does not
+show is loaded behind it: the engine, and every screen but the nav. Ctrl+Z is not offered, because stopping the
+dashboard would stop the engine with it, and a stopped lock holder is a held lock. SIGTERM and SIGHUP give the terminal
+back and end the app.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
 from textual.message import Message
 from textual.worker import Worker, WorkerState
 
-from sot_tui.comm import fleet as rules
+from sot_tui.comm import config as settings, fleet as rules
 from sot_tui.comm.config import Source
+from sot_tui.comm.fleet import Fleet
 from sot_tui.comm.home import home_here
 from sot_tui.comm.text import speaks_utf8, visible
-from sot_tui.engine.service import LocalClient, engine_here
 from sot_tui.screens import themes
 from sot_tui.screens.actions import Where, bindings
+from sot_tui.screens.coming import ComingClient
 from sot_tui.screens.desk import Desk
-from sot_tui.screens.found import SearchScreen, SentScreen, ThreadsScreen
 from sot_tui.screens.glyphs import AsciiSigns
-from sot_tui.screens.help import HelpScreen
 from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.palette import Everything
 from sot_tui.screens.place import Place, fault_words
 from sot_tui.screens.terminal import TerminalDriver
-from sot_tui.screens.unsent import UnsentScreen
 from sot_tui.screens.views import View, Wanted
 
 if TYPE_CHECKING:
@@ -42,10 +44,14 @@ if TYPE_CHECKING:
 
     from sot_tui.comm.config import Config
     from sot_tui.comm.fleet import Stance
+    from sot_tui.comm.home import Home
     from sot_tui.engine.client import Client
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-_SHEETS = ("app", "nav", "mail", "compose", "confirm", "recover", "help", "locks", "events")
+_FIRST_SHEETS = ("app", "nav")
+_FURTHER_SHEETS = ("mail", "compose", "confirm", "recover", "help", "locks", "events")
+_FURTHER_SCREENS = ("mail", "compose", "found", "unsent", "confirm", "recover", "help", "locks", "events")
+"""What is loaded behind the first frame, and not when it is opened: what a dashboard shows is of one version."""
 _KEEP_TITLE, _GIVE_TITLE_BACK = "\x1b[22;2t", "\x1b]2;\x07\x1b[23;2t"
 """Ask the terminal to remember the title of its window, and to put it back; one that cannot shows an empty one."""
 
@@ -62,7 +68,7 @@ class SotApp(App[None]):
     """The dashboard, on top of one client."""
 
     TITLE = "sot"
-    CSS_PATH = [f"{name}.tcss" for name in _SHEETS]  # noqa: RUF012  (as Textual declares it)
+    CSS_PATH = [f"{name}.tcss" for name in _FIRST_SHEETS]  # noqa: RUF012  (as Textual declares it)
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.EVERYWHERE)]
     COMMANDS = {Everything}  # noqa: RUF012  (as Textual declares it)
     COMMAND_PALETTE_BINDING = "ctrl+p"
@@ -81,11 +87,22 @@ class SotApp(App[None]):
         """How this dashboard stood when it took up the drafts."""
         for ours in themes.OURS:
             self.register_theme(ours)
-        self.theme = theme if theme in self.available_themes else themes.DEFAULT
+        self._begin_in(theme if theme in self.available_themes else themes.DEFAULT)
         if self.theme != theme:
             self.desk.refuse(f"the theme {theme!r} is not known; {themes.DEFAULT} is used")
         self._unlisten: Callable[[], None] | None = None
         self._entitled = ""
+        self.shown = asyncio.Event()
+        """Set when the first frame stands."""
+
+    def _begin_in(self, theme: str) -> None:
+        """Take a theme while nothing is drawn yet; what Textual does at a change has every style sheet read again."""
+        self.set_reactive(App.theme, theme)
+        dark = self.current_theme.dark
+        self.set_class(dark, "-dark-mode", update=False)
+        self.set_class(not dark, "-light-mode", update=False)
+        self._refresh_truecolor_filter(self.ansi_theme)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return the colours of the states for themes that know none."""
@@ -98,7 +115,7 @@ class SotApp(App[None]):
     def suit_terminal(self) -> None:
         """Take the theme of 16 colours where the terminal has no more, and the person has chosen none."""
         if self.console.color_system == "standard" and not self.no_color:
-            self.theme = themes.ANSI
+            self._begin_in(themes.ANSI)
 
     # -- notices -----------------------------------------------------------------------------------------------------
 
@@ -114,8 +131,15 @@ class SotApp(App[None]):
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.exit)
 
+    def on_ready(self) -> None:
+        """Let what was waiting for the first frame be loaded."""
+        here = Path(__file__).parent
+        self.stylesheet.read_all([here / f"{name}.tcss" for name in _FURTHER_SHEETS])
+        self.shown.set()
+
     async def on_unmount(self) -> None:
         """Listen no more, and keep what was written."""
+        self.shown.set()  # what is kept is kept by the engine, however early the end comes
         if self._unlisten is not None:
             self._unlisten()
         await self.desk.drafts.settle()
@@ -169,6 +193,9 @@ class SotApp(App[None]):
 
     def on_wanted(self, event: Wanted) -> None:
         """Open a screen of the mail."""
+        from sot_tui.screens.found import SearchScreen, SentScreen, ThreadsScreen
+        from sot_tui.screens.unsent import UnsentScreen
+
         match event.view:
             case View.SEARCH:
                 self.push_screen(SearchScreen(self.desk))
@@ -183,6 +210,8 @@ class SotApp(App[None]):
 
     def action_keys(self) -> None:
         """Show the keys that work here."""
+        from sot_tui.screens.help import HelpScreen
+
         screen = self.screen
         if isinstance(screen, Place) and not isinstance(screen, HelpScreen):
             self.push_screen(HelpScreen(self.desk, screen.WHERE))
@@ -197,13 +226,42 @@ def main(*, readonly: bool = False) -> int:
 
 
 async def _dashboard(*, readonly: bool) -> int:
-    async with engine_here(home_here(), os.environ, readonly=readonly) as engine:
-        config = engine.config
-        app = SotApp(LocalClient(engine), theme=config.of("theme"), editor=config.of("editor"), signs=_signs(config))
-        if config.sources["theme"] is Source.DEFAULT:
-            app.suit_terminal()
+    home, config = home_here(), settings.read(os.environ)
+    client = ComingClient(Fleet(home=home.path), home.clock)
+    app = SotApp(client, theme=config.of("theme"), editor=config.of("editor"), signs=_signs(config))
+    if config.sources["theme"] is Source.DEFAULT:
+        app.suit_terminal()
+    ended = asyncio.Event()
+    hosting = asyncio.create_task(_host(home, app, client, ended, readonly=readonly))
+    # An engine that cannot begin ends the dashboard; why, is told when the terminal is given back.
+    hosting.add_done_callback(lambda _: None if ended.is_set() else app.exit())
+    try:
         await app.run_async(mouse=config.switch("mouse"))
+    finally:
+        app.shown.set()
+        ended.set()
+        await hosting
     return app.return_code or 0
+
+
+async def _host(home: Home, app: SotApp, client: ComingClient, ended: asyncio.Event, *, readonly: bool) -> None:
+    """Load the engine when the first frame stands, and host it until the app has ended."""
+    await app.shown.wait()
+    try:
+        from sot_tui.engine.service import LocalClient, engine_here
+
+        async with engine_here(home, os.environ, readonly=readonly) as engine:
+            client.come(LocalClient(engine))
+            for name in _FURTHER_SCREENS:
+                import_module(f"sot_tui.screens.{name}")
+                await asyncio.sleep(0)
+            # What is loaded stays; to look through it again and again would hold up a key now and then.
+            gc.freeze()
+            gc.enable()
+            await ended.wait()
+    except BaseException as fault:
+        client.fail(fault)
+        raise
 
 
 def _signs(config: Config) -> AsciiSigns | None:

@@ -19,14 +19,9 @@ from sot_tui.comm.fleet import BY_HAND, MADE_ANEW, UNLISTED, Agent, LockPhase, M
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.names import is_handle
 from sot_tui.engine.client import ClearDone, Kind, Leave, OpenMail, Outcome, SetAside
-from sot_tui.screens import compose, show
+from sot_tui.screens import show
 from sot_tui.screens.actions import Where, bindings
-from sot_tui.screens.confirm import Confirm
-from sot_tui.screens.events import EventsScreen
-from sot_tui.screens.locks import LocksScreen
-from sot_tui.screens.mail import MailScreen
 from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
-from sot_tui.screens.recover import RecoverDialog
 from sot_tui.screens.views import View, Wanted
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
 from sot_tui.screens.widgets.filter import FilterLine
@@ -375,14 +370,20 @@ class NavScreen(Place[None]):
 
     def action_reply(self) -> None:
         """Write to the selected handle."""
+        from sot_tui.screens import compose
+
         self.app.push_screen(compose.write_to(self.desk, self._chosen().handle))
 
     def action_compose(self) -> None:
         """Write to anybody."""
+        from sot_tui.screens import compose
+
         self.app.push_screen(compose.anew(self.desk))
 
     def action_broadcast(self) -> None:
         """Write to everybody."""
+        from sot_tui.screens import compose
+
         self.app.push_screen(compose.to_all(self.desk))
 
     def action_unsent(self) -> None:
@@ -416,14 +417,20 @@ class NavScreen(Place[None]):
 
     def action_locks(self) -> None:
         """Look at every lock."""
+        from sot_tui.screens.locks import LocksScreen
+
         self.app.push_screen(LocksScreen(self.desk))
 
     def action_recover(self) -> None:
         """Look at the registry lock, to recover it."""
+        from sot_tui.screens.recover import RecoverDialog
+
         self.app.push_screen(RecoverDialog(self.desk, self.desk.fleet.lock))
 
     def action_events(self) -> None:
         """Read what the engine did."""
+        from sot_tui.screens.events import EventsScreen
+
         self.app.push_screen(EventsScreen(self.desk))
 
     def action_copy(self) -> None:
@@ -438,6 +445,8 @@ class NavScreen(Place[None]):
 
     @work(group="leave", exit_on_error=False)
     async def _ask_to_remove(self, one: Agent) -> None:
+        from sot_tui.screens.confirm import Confirm
+
         unread = self.desk.fleet.mail_of(one.handle).unread
         mail = f"its inbox with {unread} unread message{'' if unread == 1 else 's'}" if unread else "its inbox"
         lines = (
@@ -460,6 +469,8 @@ class NavScreen(Place[None]):
         return fleet.agents.get(selected) if selected is not None else None
 
     def _open(self, handle: str) -> None:
+        from sot_tui.screens.mail import MailScreen
+
         one = self.desk.fleet.agents.get(handle)
         hosts = self.desk.fleet.stance is Stance.HOST
         if one is not None and one.done and hosts and rules.is_here(self.desk.fleet, one):
