@@ -56,12 +56,15 @@ else:
         """Return the values of all fields, or say which one is missing, unknown or given twice."""
         left = cls._fields[len(args) :]
         values = {**cls._field_defaults, **named}
+        if len(args) <= len(cls._fields) and named.keys() <= set(left):
+            try:
+                return (*args, *[values[field] for field in left])
+            except KeyError:
+                pass  # said below
         missing = [field for field in left if field not in values]
         unknown = [field for field in named if field not in left]
-        if len(args) > len(cls._fields) or missing or unknown:
-            wrong = ", ".join(repr(field) for field in missing + unknown) or "too many values"
-            raise TypeError(f"{cls.__name__}() was given {len(args)} values by place; wrong or missing: {wrong}")
-        return (*args, *(values[field] for field in left))
+        wrong = ", ".join(repr(field) for field in missing + unknown) or "too many values"
+        raise TypeError(f"{cls.__name__}() was given {len(args)} values by place; wrong or missing: {wrong}")
 
     def _make(cls, values):
         return cls(*values)
