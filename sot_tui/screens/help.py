@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from sot_tui.screens.desk import Desk
 
 _KEY_CELLS = 14
+_MOST_CELLS, _FRAME_CELLS = 84, 6
+"""Cells of the frame at most, as its style sheet has it, and those that border, padding and scrollbar take of it."""
+_MOST_LINES = 4
 _MEANING = {
     State.BLOCKED: "it waits on you: a dialog or a question is open",
     State.DONE: "its turn has ended and nobody has viewed it yet",
@@ -45,31 +48,37 @@ class HelpScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         """Lay out the keys, the keys of every list, and what the shapes mean."""
         with VerticalScroll(id="help"):
-            yield show.Words(self._text(), id="help-text")
+            yield show.Words(id="help-text")
 
     def on_mount(self) -> None:
         """Say how it is closed."""
         frame = self.query_one("#help", VerticalScroll)
         frame.border_title = Content("help")
         frame.border_subtitle = Content("esc closes")
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Lay it out for the new width."""
+        self.piece("help-text", show.Words).say(self._text())
 
     def _text(self) -> Content:
         lines = [Content.styled(f"Keys {self._below.value}", "b")]
-        lines += [_key_line(action) for action in actions.of(self._below)]
-        lines += [_key_line(action) for action in actions.of(Where.EVERYWHERE)]
+        lines += [self._key_line(action) for action in actions.of(self._below)]
+        lines += [self._key_line(action) for action in actions.of(Where.EVERYWHERE)]
         lines += [Content(""), Content.styled("Keys in a list", "b")]
-        lines += [_key_line(action) for action in actions.of(Where.LINES)]
+        lines += [self._key_line(action) for action in actions.of(Where.LINES)]
         lines += [Content(""), Content.styled("Shapes", "b")]
         for state, meaning in _MEANING.items():
-            sign = show.fit(f"  {show.SHAPES[state]} {state.value}", _KEY_CELLS + 2)
-            lines.append(Content.assemble((sign, f"$state-{show.PARTS[state]}"), meaning))
+            lines.append(self._line(f"{show.SHAPES[state]} {state.value}", meaning, f"$state-{show.PARTS[state]}"))
         return Content("\n").join(lines)
+
+    def _key_line(self, action: actions.Action) -> Content:
+        return self._line(" ".join(actions.spoken(key) for key in action.keys), action.help, "b $accent")
+
+    def _line(self, label: str, text: str, style: str) -> Content:
+        room = min(_MOST_CELLS, self.app.size.width * 9 // 10) - _FRAME_CELLS
+        return show.hang(f"  {label}", text, room, _KEY_CELLS + 2, _MOST_LINES, style)
 
     def action_back(self) -> None:
         """Close the help."""
         self.dismiss()
-
-
-def _key_line(action: actions.Action) -> Content:
-    keys = " ".join(actions.spoken(key) for key in action.keys)
-    return Content.assemble(("  " + show.fit(keys, _KEY_CELLS), "b $accent"), action.help)

@@ -73,7 +73,7 @@ class Everything(Provider):
 
 def _prompt(name: Content, about: str) -> Content:
     """Return what the palette lists: as content, because whatever it is given as text it takes for markup."""
-    return Content("\n").join([name, show.words(about, "$foreground 60%")])
+    return Content("\n").join([name, show.words(about, "not bold $foreground 60%")])
 
 
 def _name(action: Action) -> str:

@@ -108,13 +108,15 @@ def fit_right(text: str, cells: int) -> str:
     return " " * missing + text if missing >= 0 else fit(text, cells)
 
 
-def hang(label: str, text: str, cells: int, label_cells: int, lines: int = 1) -> Content:
+def hang(
+    label: str, text: str, cells: int, label_cells: int, lines: int = 1, style: str = "$foreground 50%"
+) -> Content:
     """Return a label and a foreign text beside it, wrapped under itself, in at most `lines` lines of `cells` cells."""
     room = max(1, cells - label_cells)
     told: list[Content] = []
     for number, line in enumerate(_wrapped(plain(text), room, lines)):
         before = fit(label, label_cells) if not number else " " * label_cells
-        told.append(Content.assemble((before, "$foreground 50%"), line))
+        told.append(Content.assemble((before, style), line))
     return Content("\n").join(told)
 
 

@@ -6,6 +6,7 @@ plug-in it would import Textual before `tests/conftest.py` has set what Textual 
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,22 @@ from pytest_textual_snapshot import SVGImageExtension
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from syrupy.assertion import SnapshotAssertion
     from syrupy.location import PyTestLocation
 
 SNAPSHOTS = Path(__file__).parents[2] / "snapshots"
+
+
+@pytest.fixture
+def one_time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A person reads the clock of where they are; a picture is of one place."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 class Picture(SVGImageExtension):

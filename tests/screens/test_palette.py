@@ -183,3 +183,19 @@ async def test_help_when_asked_then_shows_the_keys_of_this_screen_alone(comm_hom
             if other.where in SCREENS and other.where not in {where, Where.HELP}:
                 mine = {action.help for action in (*actions.of(where), *actions.of(Where.LINES))}
                 assert other.help in mine or other.help not in text, other
+
+
+@pytest.mark.parametrize("width", [50, 80, 120, 200])
+async def test_key_line_when_there_is_little_room_then_leaves_out_what_is_wanted_least(
+    comm_home: Path, width: int
+) -> None:
+    put(comm_home, anna=WORKING)
+    async with joined(comm_home, (width, 30)) as opened:
+        told = opened.says("#keys").split("  ")
+        named = [f"{actions.spoken(action.keys[0])} {action.label}" for action in actions.of(Where.NAV) if action.label]
+        general = [f"{actions.spoken(a.keys[0])} {a.label}" for a in actions.of(Where.EVERYWHERE) if a.label]
+        assert told[-len(general) :] == general
+        shown = told[: -len(general)]
+        assert shown == named[: len(shown)]
+        assert shown
+        assert len("  ".join(told)) <= width - 2

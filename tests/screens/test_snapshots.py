@@ -2,57 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pytest
-from textual.widgets import Input, TextArea
 
 from sot_tui.comm.fleet import Fleet, Reading, RegistryState
 from sot_tui.engine.client import Outcome
-from sot_tui.screens.app import SotApp
-from tests.screens.fleets import ALIEN, DEAD, ENTRIES, NOW, FakeClient, agents, counted, fleet
+from tests.screens.fleets import ALIEN, DEAD, ENTRIES, NOW, agents, counted, fleet
+from tests.screens.pictures import SIZES, Size, check, opened
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
     from syrupy.assertion import SnapshotAssertion
-    from textual.pilot import Pilot
 
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40), (50, 20)], ids=["80x24", "120x40", "50x20"])
-Size = tuple[int, int]
-
-
-@pytest.fixture(autouse=True)
-def _one_time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A person reads the clock of where they are; a picture is of one place."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
-
-
-@asynccontextmanager
-async def opened(size: Size, shown: Fleet, *keys: str, theme: str = "sot-dark") -> AsyncIterator[Pilot[None]]:
-    app = SotApp(FakeClient(shown), theme=theme)
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        await pilot.press(*keys)
-        await pilot.pause()
-        await pilot.pause()
-        yield pilot
-
-
-def check(pilot: Pilot[None], svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
-    for blinking in pilot.app.screen.query("Input, TextArea"):
-        assert isinstance(blinking, (Input, TextArea))
-        blinking.cursor_blink = False
-    lines = (strip.text.rstrip() for strip in pilot.app.screen._compositor.render_strips())
-    assert "\n".join(lines) + "\n" == txt
-    assert pilot.app.export_screenshot(simplify=True) == svg
+pytestmark = pytest.mark.usefixtures("one_time_zone")
 
 
 @SIZES

@@ -76,9 +76,10 @@ class KeyLine(show.Words):
         for at in wanted:
             action = self._shown[at]
             needed = show.width(f"{actions.spoken(action.keys[0])} {action.label}") + _GAP
-            if needed <= left:
-                left -= needed
-                kept.add(at)
+            if needed > left:
+                break  # what is wanted less is not shown in the place of what is wanted more
+            left -= needed
+            kept.add(at)
         return [action for at, action in enumerate(self._shown) if at in kept]
 
 
