@@ -535,12 +535,15 @@ def filtered(fleet: Fleet, handles: Iterable[str], text: str, now: float) -> tup
         handle
         for handle in handles
         if (one := fleet.agents.get(handle)) is not None
-        and all(_fits(fleet, one, term, now) is not term.negated for term in wanted)
+        and (not wanted or _lets_through(wanted, one, derive(fleet, one, now)))
     )
 
 
-def _fits(fleet: Fleet, one: Agent, term: Term, now: float) -> bool:
-    shown = derive(fleet, one, now)
+def _lets_through(wanted: tuple[Term, ...], one: Agent, shown: Shown) -> bool:
+    return all(_fits(term, one, shown) is not term.negated for term in wanted)
+
+
+def _fits(term: Term, one: Agent, shown: Shown) -> bool:
     if term.field == "host":
         return one.host.casefold().startswith(term.text)
     if term.field == "state":
