@@ -70,6 +70,8 @@ HELD_TICK_SECS = 0.5
 """The same while the registry lock is held, so that a banner comes soon after the two seconds."""
 STAMP_SECS = 60.0
 """Seconds between two stamps of the operator's `last_seen` (contract, Liveness: every minute)."""
+HEAD_START_SECS = 0.05
+"""Seconds between the first look and whatever else takes the interpreter: what was read is to be drawn first."""
 LEAVE_SECS = 3.0
 """Seconds that the end of the engine waits for a write under way."""
 _EXECUTORS = ("registry", "look", "count", "inbox", "send", "search", "desk", "watch", "log")
@@ -95,7 +97,8 @@ class Engine:
         self._group = asyncio.TaskGroup()
         self._duties = Duties(self._group, home.clock, self._tell)
         self._hint, self._mail_hint = asyncio.Event(), asyncio.Event()
-        self._made, self._readable, self._unlisted = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._made, self._looked = asyncio.Event(), asyncio.Event()
+        self._readable, self._unlisted = asyncio.Event(), asyncio.Event()
         self._resting = 0
         self._may_write = asyncio.Event()
         self._may_write.set()
@@ -260,6 +263,9 @@ class Engine:
             self._hint.clear()
             self._tell(await self._in("look", self._observer.registry))
             self._tell(await self._in("look", self._observer.lock))
+            if not self._looked.is_set():
+                await asyncio.sleep(HEAD_START_SECS)
+                self._looked.set()
             self._notice_registry()
             self._mail_hint.set()
             well()
@@ -287,7 +293,7 @@ class Engine:
 
     async def _watch(self, well: Callable[[], None]) -> None:
         """Give a hint after each change; when a folder is another one, watch that."""
-        await self._made.wait()
+        await self._looked.wait()
         while True:
             if self.fleet.stance is not Stance.HOST:
                 await self._wait_for_home(well)
