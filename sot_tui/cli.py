@@ -128,7 +128,10 @@ def _run(words: list[str]) -> int:
     if verb == "--version":
         say(_version() + "\n")
         return 0
-    tell(f"sot-tui: there is no verb '{verb}'{_meant(verb)}; sot-tui --help lists them")
+    if verb == READ_ONLY:
+        tell(f"sot-tui: {READ_ONLY} opens the dashboard, and stands alone")
+    else:
+        tell(f"sot-tui: there is no verb '{verb}'{_meant(verb)}; sot-tui --help lists them")
     return 2
 
 
