@@ -12,6 +12,7 @@ import asyncio
 import gc
 import os
 import signal
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -52,6 +53,8 @@ _FIRST_SHEETS = ("app", "nav")
 _FURTHER_SHEETS = ("mail", "compose", "confirm", "recover", "help", "locks", "events")
 _FURTHER_SCREENS = ("mail", "compose", "found", "unsent", "confirm", "recover", "help", "locks", "events")
 """What is loaded behind the first frame, and not when it is opened: what a dashboard shows is of one version."""
+_FURTHER_AFTER_SECS = 0.5
+"""Seconds after the engine has come; by then the handles are drawn."""
 _KEEP_TITLE, _GIVE_TITLE_BACK = "\x1b[22;2t", "\x1b]2;\x07\x1b[23;2t"
 """Ask the terminal to remember the title of its window, and to put it back; one that cannot shows an empty one."""
 
@@ -252,7 +255,9 @@ async def _host(home: Home, app: SotApp, client: ComingClient, ended: asyncio.Ev
 
         async with engine_here(home, os.environ, readonly=readonly) as engine:
             client.come(LocalClient(engine))
-            for name in _FURTHER_SCREENS:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), _FURTHER_AFTER_SECS)
+            for name in () if ended.is_set() else _FURTHER_SCREENS:
                 import_module(f"sot_tui.screens.{name}")
                 await asyncio.sleep(0)
             # What is loaded stays; to look through it again and again would hold up a key now and then.
