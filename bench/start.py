@@ -39,7 +39,7 @@ def figures(folder: Path) -> Iterator[Figure]:
     ours = partial(_until_shown, fleet, None)
     name = f"exec to the first frame, {_HANDLES} handles"
     yield Figure(name, partial(ours, " sot "), bare, 1, "<= 1.4")
-    yield Figure(f"{name} in it", partial(ours, "Project-"), bare, 1, "<= 1.4")
+    yield Figure(f"exec to the {_HANDLES} handles in the nav", partial(ours, "Project-"), bare, 1, "<= 2")
 
 
 def _until_shown(fleet: Fleet, command: list[str] | None, text: str) -> float:
