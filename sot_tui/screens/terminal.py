@@ -1,4 +1,4 @@
-"""The terminal that the dashboard is drawn on: Textual's own driver, but that no input byte can end it.
+"""The terminal that the dashboard is drawn on: Textual's own driver, but that no input byte and no end of it hangs us.
 
 A Latin-1 keyboard, a binary paste, or a sequence cut short by a slow line sends bytes that are no UTF-8. Textual's
 input thread decodes strictly and dies of them, and the dashboard, its drafts and the engine it hosts with it. Here such
@@ -10,9 +10,15 @@ from __future__ import annotations
 import os
 import selectors
 from codecs import getincrementaldecoder
+from queue import Full
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING
 
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+
+if TYPE_CHECKING:
+    from textual.app import App
 
 _AT_ONCE_BYTES = 4096
 """What one read takes; a paste comes in several."""
@@ -20,8 +26,46 @@ _IDLE_S = 0.1
 """Seconds after which a lone ESC is the key and not the start of a sequence."""
 
 
+class Forgiving:
+    """A terminal to write to, that may be gone: what nobody sees any more is no fault.
+
+    A window that is closed takes its terminal with it. Textual's writing thread would die of the first write after
+    that, and whoever then fills its short queue, the loop itself, waits for ever: a dashboard without a window that no
+    signal ends, and that hosts the engine still.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write, if there is something to write to."""
+        with suppress(OSError):
+            return self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, if there is something to flush to."""
+        with suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._file.fileno()
+
+    def isatty(self) -> bool:
+        """Tell whether it is a terminal."""
+        return self._file.isatty()
+
+
 class TerminalDriver(LinuxDriver):
-    """Reads keys, mouse and pastes, whatever bytes they come in."""
+    """Reads keys, mouse and pastes, whatever bytes they come in, and writes whether or not the terminal is there."""
+
+    def __init__(
+        self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        if self._file is not None:
+            self._file = Forgiving(self._file)  # type: ignore[assignment]  # the writing thread needs no more of it
 
     def run_input_thread(self) -> None:
         """Turn what comes from the terminal into messages, until the app ends."""
@@ -42,6 +86,24 @@ class TerminalDriver(LinuxDriver):
                     self.process_message(message)
 
     def write(self, data: str) -> None:
-        """Write to the terminal. While it is lent to an editor nobody takes what is written, and the queue is short."""
-        if self._writer_thread is not None and self._writer_thread.is_alive():
-            super().write(data)
+        """Write to the terminal, if there is anybody who does: it may be lent to an editor, or gone."""
+        self._hand_over(data)
+
+    def close(self) -> None:
+        """End the thread that writes."""
+        if self._writer_thread is not None:
+            self._hand_over(None)
+            self._writer_thread.join()
+
+    def _hand_over(self, data: str | None) -> None:
+        """Put something into the writer's queue, which is short: a writer that has died would be waited for for ever.
+
+        It dies of the first thing that it writes to a terminal that is gone.
+        """
+        thread = self._writer_thread
+        while thread is not None and thread.is_alive():
+            try:
+                thread._queue.put(data, timeout=None)  # noqa: SLF001  (as above: Textual is pinned)
+            except Full:
+                continue
+            return

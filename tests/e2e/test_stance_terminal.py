@@ -152,11 +152,14 @@ def test_dashboard_when_told_to_end_while_something_is_open_then_gives_the_termi
     daemon_lock.release(Home(str(comm_home)), held)
 
 
+@pytest.mark.parametrize("keys", [[], ["?"], ["j", "j", "k", "l"]], ids=["still", "help", "busy"])
 def test_dashboard_when_its_window_is_closed_then_ends_and_leaves_no_lock(
-    comm_home: Path, open_dashboard: Callable[[], Terminal]
+    comm_home: Path, open_dashboard: Callable[[], Terminal], keys: list[str]
 ) -> None:
     terminal = open_dashboard()
     pid = terminal.dashboard()
+    for key in keys:
+        terminal.press(key)
     terminal.close()
     terminal.until_gone(pid)
     held = daemon_lock.take(Home(str(comm_home)), os.environ)
