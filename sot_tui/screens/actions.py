@@ -48,8 +48,8 @@ class Action:
 
 TABLE = (
     Action(Where.NAV, "open_mail", ("enter", "m"), "mail", "Read the mail of the selected handle."),
-    Action(Where.NAV, "reply", ("r",), "write", "Write to the selected handle.", writes=True),
-    Action(Where.NAV, "compose", ("c",), "compose", "Write to anybody.", writes=True),
+    Action(Where.NAV, "reply", ("r",), "write", "Write to the selected handle.", writes=True, types=True),
+    Action(Where.NAV, "compose", ("c",), "compose", "Write to anybody.", writes=True, types=True),
     Action(Where.NAV, "next_need", ("space",), "next", "Go to the next handle that needs you."),
     Action(
         Where.NAV,
@@ -77,7 +77,7 @@ TABLE = (
         "Set the need of the selected handle aside until something about it changes, or take that back.",
         writes=True,
     ),
-    Action(Where.NAV, "broadcast", ("b",), "to all", "Write to every handle at once.", writes=True),
+    Action(Where.NAV, "broadcast", ("b",), "to all", "Write to every handle at once.", writes=True, types=True),
     Action(Where.NAV, "unsent", ("u",), "not sent", "What is not sent: refused messages and drafts."),
     Action(
         Where.NAV,
@@ -98,13 +98,13 @@ TABLE = (
     ),
     Action(Where.EVENTS, "copy", ("y",), "copy", "Copy the selected line to the terminal's clipboard (OSC 52)."),
     Action(Where.EVENTS, "back", ("escape",), "back", "Show every line again; then go back."),
-    Action(Where.MAIL, "reply", ("r",), "reply", "Reply to the selected message.", writes=True),
+    Action(Where.MAIL, "reply", ("r",), "reply", "Reply to the selected message.", writes=True, types=True),
     Action(Where.MAIL, "open_letter", ("enter",), "open", "Open the selected message; in a search, where it lies."),
-    Action(Where.MAIL, "compose", ("c",), "compose", "Write to anybody.", writes=True),
-    Action(Where.MAIL, "search", ("slash",), "search", "Search in all inboxes."),
+    Action(Where.MAIL, "compose", ("c",), "compose", "Write to anybody.", writes=True, types=True),
+    Action(Where.MAIL, "search", ("slash",), "search", "Search in all inboxes.", types=True),
     Action(Where.MAIL, "threads", ("t",), "threads", "What was said with each peer, both ways."),
     Action(Where.MAIL, "sent", ("s",), "sent", "What was sent from here, and whether it was read."),
-    Action(Where.MAIL, "broadcast", ("b",), "to all", "Write to every handle at once.", writes=True),
+    Action(Where.MAIL, "broadcast", ("b",), "to all", "Write to every handle at once.", writes=True, types=True),
     Action(Where.MAIL, "copy", ("y",), "copy", "Copy the message to the terminal's clipboard (OSC 52)."),
     Action(Where.MAIL, "open_outside", ("o",), "editor", "Open the whole message in your editor.", writes=True),
     Action(Where.MAIL, "unsent", ("u",), "not sent", "What is not sent: refused messages and drafts."),

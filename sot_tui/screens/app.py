@@ -35,7 +35,6 @@ from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.palette import Everything
 from sot_tui.screens.place import Place, fault_words
 from sot_tui.screens.terminal import TerminalDriver
-from sot_tui.screens.views import View, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,21 +192,6 @@ class SotApp(App[None]):
         """Tell a fault of work that outlived its screen; it ends nothing else."""
         if event.state is WorkerState.ERROR:
             self.desk.refuse(fault_words(event.worker))
-
-    def on_wanted(self, event: Wanted) -> None:
-        """Open a screen of the mail."""
-        from sot_tui.screens.found import SearchScreen, SentScreen, ThreadsScreen
-        from sot_tui.screens.unsent import UnsentScreen
-
-        match event.view:
-            case View.SEARCH:
-                self.push_screen(SearchScreen(self.desk))
-            case View.SENT:
-                self.push_screen(SentScreen(self.desk, event.owner))
-            case View.THREADS:
-                self.push_screen(ThreadsScreen(self.desk, event.owner))
-            case View.UNSENT:
-                self.push_screen(UnsentScreen(self.desk))
 
     # -- what works everywhere ----------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from sot_tui.screens.confirm import Confirm
 from sot_tui.screens.drafts import TO_ALL, Draft, slot_of_handle, slot_of_reply
 from sot_tui.screens.place import Dialog
 from sot_tui.screens.widgets.bars import KeyLine
+from sot_tui.screens.widgets.field import Field
 from sot_tui.screens.widgets.lines import Lines, Piece
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class ComposeScreen(Dialog[None]):
         """Lay out the receiver, what is answered, the text, the result, and the buttons."""
         with Vertical(id="compose"):
             yield show.Words(id="compose-title")
-            yield Input(value=self._draft.to, id="compose-to", restrict=r"[@A-Za-z0-9._-]*", max_length=65)
+            yield Field(value=self._draft.to, id="compose-to", restrict=r"[@A-Za-z0-9._-]*", max_length=65)
             yield Lines(self._paint_known, id="compose-known")
             yield show.Words(id="compose-live")
             yield show.Words(id="compose-about")
@@ -134,7 +135,8 @@ class ComposeScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         """Show the draft as it was left, and give the keys to what is still missing."""
-        draft, receiver = self._draft, self.piece("compose-to", Input)
+        draft, receiver = self._draft, self.piece("compose-to", Field)
+        receiver.keys, receiver.ending = frozenset({"tab", "enter", "up", "down"}), self._receiver_key
         receiver.border_title = Content("to")
         receiver.display = not draft.to_all
         self.piece("compose-known", Lines).can_focus = False
@@ -145,7 +147,8 @@ class ComposeScreen(Dialog[None]):
         about.display = bool(draft.about)
         about.say(show.words(f"in reply to: {draft.about}", "$foreground 60%"))
         writing.move_cursor(writing.document.end)
-        (receiver if self._asked_for_receiver and not draft.to_all else writing).focus()
+        # At once, and not after what waits: a key that follows in the same moment is meant for it.
+        self.set_focus(receiver if self._asked_for_receiver and not draft.to_all else writing)
         self.fleet_changed()
         self._show_result()
 
@@ -190,6 +193,11 @@ class ComposeScreen(Dialog[None]):
             return show.words(f"@{to} is not live: a message to it will be refused", "$warning")
         return show.words(f"@{to} is live", "$state-done")
 
+    def _list_now(self) -> None:
+        """List the handles for what stands in the field now, though nobody was told yet that it has changed."""
+        self._draft.to = _handle(self.piece("compose-to", Input).value)
+        self._show_known()
+
     def _show_known(self) -> None:
         """List the live handles that the receiver's field may mean, while it is typed in."""
         field, known = self.piece("compose-to", Input), self.piece("compose-known", Lines)
@@ -217,6 +225,22 @@ class ComposeScreen(Dialog[None]):
         """List the handles while the receiver's field has the keys."""
         self.fleet_changed()
 
+    def _receiver_key(self, key: str) -> bool:
+        """Answer a key that ends the typing of the receiver, or marks one of those that are listed."""
+        match key:
+            case "up":
+                self.action_known_up()
+            case "down":
+                self.action_known_down()
+            case "tab":
+                self.action_complete()
+            case _:
+                self._list_now()
+                if self._draft.to not in self.desk.fleet.agents:
+                    self._take_marked()
+                self.set_focus(self.piece("compose-text", Writing))
+        return True
+
     def action_known_up(self) -> None:
         """Mark the handle above."""
         self.piece("compose-known", Lines).action_up()
@@ -227,6 +251,7 @@ class ComposeScreen(Dialog[None]):
 
     def action_complete(self) -> None:
         """Take the marked handle; where there is none, go to the next field."""
+        self._list_now()
         if not self._take_marked():
             self.focus_next()
 
@@ -235,8 +260,9 @@ class ComposeScreen(Dialog[None]):
         field, known = self.piece("compose-to", Input), self.piece("compose-known", Lines)
         if not (field.has_focus and known.display and known.selected):
             return False
-        field.value = known.selected
+        field.value = self._draft.to = known.selected
         field.cursor_position = len(field.value)
+        known.display = False
         return True
 
     @on(Lines.Clicked, "#compose-known")
@@ -249,12 +275,6 @@ class ComposeScreen(Dialog[None]):
         self._draft.to = _handle(event.value)
         self.fleet_changed()
         self._keep_soon()
-
-    @on(Input.Submitted, "#compose-to")
-    def _receiver_said(self) -> None:
-        if self._draft.to not in self.desk.fleet.agents:
-            self._take_marked()
-        self.piece("compose-text", Writing).focus()
 
     # -- the text ------------------------------------------------------------------------------------------------------
 

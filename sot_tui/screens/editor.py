@@ -42,13 +42,16 @@ async def edit(app: App[None], command: str, path: str) -> str:
     try:
         # Nothing is painted meanwhile: the driver has no one who writes, and would wait for one for ever.
         with app.batch_update(), app.suspend():
-            return await _run([*words, path])
+            terminal = _terminal()
+            fault = await _run([*words, path], terminal)
+            if terminal is not None and _is_gone(terminal):
+                app.exit()  # the signal that says so went to the editor
+            return fault
     except SuspendNotSupported:
         return "an editor needs a terminal, and this one cannot be lent"
 
 
-async def _run(words: list[str]) -> str:
-    terminal = _terminal()
+async def _run(words: list[str], terminal: int | None) -> str:
     try:
         process = await asyncio.create_subprocess_exec(*words, process_group=0 if terminal is not None else None)
     except (OSError, ValueError) as error:
@@ -78,6 +81,14 @@ def _terminal() -> int | None:
             if os.isatty(descriptor) and os.tcgetpgrp(descriptor) == os.getpgrp():
                 return descriptor
     return None
+
+
+def _is_gone(terminal: int) -> bool:
+    try:
+        os.tcgetpgrp(terminal)
+    except OSError:
+        return True
+    return False
 
 
 def _give(terminal: int, group: int) -> None:

@@ -17,10 +17,11 @@ from sot_tui.comm.clock import seconds_of
 from sot_tui.engine.client import Kind, Search
 from sot_tui.screens import mail, show
 from sot_tui.screens.letters import LettersScreen
+from sot_tui.screens.widgets.field import Field
 from sot_tui.screens.widgets.lines import Lines, Piece
 
 if TYPE_CHECKING:
-    from textual.widget import Widget
+    from textual.widget import AwaitMount, Widget
 
     from sot_tui.engine.client import Letter
     from sot_tui.screens.desk import Desk
@@ -58,8 +59,12 @@ class FoundScreen(LettersScreen):
     # -- searching -----------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Begin, once there is a screen to show it on."""
+        """Begin, once there is a screen to show it on; what is typed meanwhile is not lost."""
+        self.take_keys()
         self.call_after_refresh(self.begin)
+
+    def take_keys(self) -> None:
+        """Give the keys at once to whom they are meant for."""
 
     def begin(self) -> None:
         """Say what is listed, and search."""
@@ -154,8 +159,17 @@ class SearchScreen(FoundScreen):
 
     def above(self) -> list[Widget]:
         """Return the field for the words."""
-        field = Input(id="search-words", placeholder="words · from:handle · to:handle", compact=True, max_length=200)
+        field = Field(id="search-words", placeholder="words · from:handle · to:handle", compact=True, max_length=200)
+        field.keys, field.ending = frozenset({"enter", "down"}), self._leave_field
         return [field]
+
+    def _leave_field(self, _: str) -> bool:
+        self.set_focus(self.piece("index", Lines))
+        return True
+
+    def take_keys(self) -> None:
+        """Take the words."""
+        self.set_focus(self.piece("search-words", Field))
 
     def command(self) -> Search | None:
         """Return the search for the words."""
@@ -171,10 +185,6 @@ class SearchScreen(FoundScreen):
     async def _wait(self) -> None:
         await asyncio.sleep(TYPING_SECS)
         self.search()
-
-    @on(Input.Submitted, "#search-words")
-    def _said(self) -> None:
-        self.piece("index", Lines).focus()
 
     def say_title(self) -> None:
         """Say how much was found."""
@@ -197,9 +207,10 @@ class SearchScreen(FoundScreen):
             self.mark(letter)
             self.app.push_screen(mail.MailScreen(self.desk, letter.inbox, at=letter.line))
 
-    def action_search(self) -> None:
+    def action_search(self) -> AwaitMount | None:
         """Type other words."""
-        self.piece("search-words", Input).focus()
+        self.take_keys()
+        return None
 
     def action_back(self) -> None:
         """Leave."""

@@ -22,7 +22,7 @@ from sot_tui.engine.client import Body, Kind, Known, LayOut, MarkOpened, Outcome
 from sot_tui.screens import compose, editor, show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.place import MEDIUM_FROM, Place
-from sot_tui.screens.views import View, Wanted
+from sot_tui.screens.unsent import UnsentScreen
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
 from sot_tui.screens.widgets.lines import Lines, Piece
 from sot_tui.screens.widgets.reader import Reader
@@ -30,7 +30,7 @@ from sot_tui.screens.widgets.reader import Reader
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
-    from textual.widget import Widget
+    from textual.widget import AwaitMount, Widget
 
     from sot_tui.engine.client import Letter
     from sot_tui.screens.desk import Desk
@@ -276,36 +276,45 @@ class LettersScreen(Place[None]):
         self.piece("mail", Container).add_class("reading")
         self.piece("letter-text", Reader).focus()
 
-    def action_reply(self) -> None:
+    def action_reply(self) -> AwaitMount | None:
         """Reply to the selected message."""
         letter = self.letter()
-        if letter is not None:
-            self.mark(letter)
-            self.app.push_screen(compose.reply(self.desk, letter))
+        if letter is None:
+            return None
+        self.mark(letter)
+        return self.app.push_screen(compose.reply(self.desk, letter))
 
-    def action_compose(self) -> None:
+    def action_compose(self) -> AwaitMount:
         """Write to anybody."""
-        self.app.push_screen(compose.anew(self.desk))
+        return self.app.push_screen(compose.anew(self.desk))
 
-    def action_broadcast(self) -> None:
+    def action_broadcast(self) -> AwaitMount:
         """Write to everybody."""
-        self.app.push_screen(compose.to_all(self.desk))
+        return self.app.push_screen(compose.to_all(self.desk))
 
-    def action_search(self) -> None:
+    # The screens below are lists of messages too, so they can be known only when one is opened.
+
+    def action_search(self) -> AwaitMount | None:
         """Search in all inboxes."""
-        self.post_message(Wanted(View.SEARCH))
+        from sot_tui.screens.found import SearchScreen
+
+        return self.app.push_screen(SearchScreen(self.desk))
 
     def action_threads(self) -> None:
         """Show what was said with each peer."""
-        self.post_message(Wanted(View.THREADS, self.owner()))
+        from sot_tui.screens.found import ThreadsScreen
+
+        self.app.push_screen(ThreadsScreen(self.desk, self.owner()))
 
     def action_sent(self) -> None:
         """Show what was sent."""
-        self.post_message(Wanted(View.SENT, self.owner()))
+        from sot_tui.screens.found import SentScreen
+
+        self.app.push_screen(SentScreen(self.desk, self.owner()))
 
     def action_unsent(self) -> None:
         """Show what is not sent."""
-        self.post_message(Wanted(View.UNSENT))
+        self.app.push_screen(UnsentScreen(self.desk))
 
     def owner(self) -> str:
         """Return whose mail this is: the person's, unless it is somebody's inbox."""

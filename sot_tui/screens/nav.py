@@ -22,7 +22,6 @@ from sot_tui.engine.client import ClearDone, Kind, Leave, OpenMail, Outcome, Set
 from sot_tui.screens import show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
-from sot_tui.screens.views import View, Wanted
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
 from sot_tui.screens.widgets.filter import FilterLine
 from sot_tui.screens.widgets.lines import Lines, Piece
@@ -30,6 +29,7 @@ from sot_tui.screens.widgets.lines import Lines, Piece
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.widget import AwaitMount
 
     from sot_tui.comm.fleet import Fleet, Shown
     from sot_tui.engine.client import Letter
@@ -368,27 +368,29 @@ class NavScreen(Place[None]):
         """Clear the `done` of the selected handle."""
         self._clear(self._chosen().handle)
 
-    def action_reply(self) -> None:
+    def action_reply(self) -> AwaitMount:
         """Write to the selected handle."""
         from sot_tui.screens import compose
 
-        self.app.push_screen(compose.write_to(self.desk, self._chosen().handle))
+        return self.app.push_screen(compose.write_to(self.desk, self._chosen().handle))
 
-    def action_compose(self) -> None:
+    def action_compose(self) -> AwaitMount:
         """Write to anybody."""
         from sot_tui.screens import compose
 
-        self.app.push_screen(compose.anew(self.desk))
+        return self.app.push_screen(compose.anew(self.desk))
 
-    def action_broadcast(self) -> None:
+    def action_broadcast(self) -> AwaitMount:
         """Write to everybody."""
         from sot_tui.screens import compose
 
-        self.app.push_screen(compose.to_all(self.desk))
+        return self.app.push_screen(compose.to_all(self.desk))
 
     def action_unsent(self) -> None:
         """Show what is not sent."""
-        self.post_message(Wanted(View.UNSENT))
+        from sot_tui.screens.unsent import UnsentScreen
+
+        self.app.push_screen(UnsentScreen(self.desk))
 
     def action_your_mail(self) -> None:
         """Open the operator's own mail."""

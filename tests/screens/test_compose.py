@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from textual.events import Paste
+from textual.events import Key, Paste
 from textual.widgets import Button, Input
 
 from sot_tui.comm.fleet import Stance
@@ -15,6 +15,7 @@ from sot_tui.screens.app import SotApp
 from sot_tui.screens.compose import ComposeScreen, completions, quoted
 from sot_tui.screens.confirm import Confirm
 from sot_tui.screens.drafts import Draft, DraftBox
+from sot_tui.screens.found import SearchScreen
 from sot_tui.screens.mail import MailScreen
 from sot_tui.screens.unsent import UnsentScreen
 from sot_tui.screens.widgets.lines import Lines
@@ -522,3 +523,29 @@ async def test_editor_when_the_terminal_cannot_be_lent_then_says_so_and_nothing_
         await opened.until(lambda: "an editor needs a terminal, and this one cannot be lent" in flat(opened))
         assert writing(opened).text == "x"
         assert list((comm_home.parent / "state").rglob("message.txt")) == []
+
+
+# -- keys that come faster than they are answered
+
+
+async def test_keys_when_they_come_fast_then_each_reaches_the_field_it_is_meant_for(comm_home: Path) -> None:
+    """`c`, two letters, tab twice and the text, all before the first of them is answered."""
+    put(comm_home, anna=IDLE)
+    async with joined(comm_home) as opened:
+        for key in ("c", "a", "n", "tab", "tab", "h", "i"):
+            opened.app.post_message(Key(key, key if len(key) == 1 else None))
+        await opened.until(lambda: isinstance(opened.app.screen, ComposeScreen) and writing(opened).text == "hi")
+        assert receiver(opened).value == "anna"
+
+
+async def test_keys_when_they_come_fast_after_a_slash_then_they_are_searched_for(comm_home: Path) -> None:
+    home = put(comm_home, anna=IDLE)
+    mail_to(home, "anna", "first hit", "second hit", sender="bob")
+    async with joined(comm_home) as opened:
+        await open_mail(opened, "anna")
+        await opened.until(lambda: len(index(opened).keys) == 2)
+        for key in ("slash", "h", "i", "t", "enter", "j"):
+            opened.app.post_message(Key(key, key if len(key) == 1 else "/" if key == "slash" else None))
+        await opened.until(lambda: len(index(opened).keys) == 2 and isinstance(opened.app.screen, SearchScreen))
+        assert opened.app.screen.query_one("#search-words", Input).value == "hit"
+        assert index(opened).has_focus
