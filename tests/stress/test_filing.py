@@ -155,11 +155,14 @@ def keys_shown(path: Path) -> list[str]:
 
 def file_behind_a_partial(home: Path, handle: str, number: int) -> str:
     """Leave a dead writer's partial in an inbox and file one more message; return its key."""
-    with (home / "inbox" / f"{handle}.jsonl").open("ab") as file:
+    inbox = home / "inbox" / f"{handle}.jsonl"
+    with inbox.open("ab") as file:
         file.write(b'{"from":"w99","to":')
+    # One of the killed writers may have left a partial of its own before ours.
+    torn = len(inbox.read_bytes().rpartition(b"\n")[2])
     body = f"<<w99-{number} {hashlib.sha256(b'last').hexdigest()} 4 last>>"
     assert ask("one", str(home), handle, body) == (
-        f"filed -> @{handle}|note: cut 19 bytes of an unterminated line a dead writer left in @{handle}'s inbox"
+        f"filed -> @{handle}|note: cut {torn} bytes of an unterminated line a dead writer left in @{handle}'s inbox"
     )
     return f"w99-{number}"
 
