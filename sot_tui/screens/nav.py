@@ -453,7 +453,7 @@ class NavScreen(Place[None]):
         mail = f"its inbox with {unread} unread message{'' if unread == 1 else 's'}" if unread else "its inbox"
         lines = (
             "goes   its entry in the registry, with its state and summary",
-            f"stays  {mail}, its read cursor, its project's files",
+            f"stays  {mail}, its cursor and its files",
             "back   it is listed again when its session joins again",
         )
         if await self.app.push_screen_wait(Confirm(self.desk, f"Remove @{one.handle} here?", lines, "Remove")):

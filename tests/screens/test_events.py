@@ -74,7 +74,7 @@ async def test_duty_when_it_fails_then_each_try_and_the_mending_stand_in_the_eve
         (comm_home / "read").mkdir(mode=0o700)
         await opened.until(lambda: any("watch: it works again" in line for line in painted(lines)), "it is mended")
         told = [line for line in painted(lines) if "watch:" in line]
-        assert "next try in 0.5 s" in told[0]
+        assert f"watch: No such file or directory ({comm_home}/read); next try in 0.5 s" in told[0]
         assert "next try in 1 s" in told[1]
         assert "it works again" in told[-1]
 

@@ -16,6 +16,7 @@ from sot_tui.comm.proc_locks import InboxLocks
 from sot_tui.comm.registry_lock import Markers
 from sot_tui.engine.client import Locks
 from sot_tui.screens.glyphs import AsciiSigns
+from sot_tui.screens.widgets.lines import Lines
 from tests.screens.fleets import ALIEN, DEAD, FREE, FakeClient, fleet
 from tests.screens.pictures import SIZES, THEMES, Size, check, opened
 
@@ -87,7 +88,9 @@ async def test_nav_with_a_need_set_aside(svg: SnapshotAssertion, txt: SnapshotAs
     shown = fleet()
     mark = MappingProxyType({"MyRepo-box": aside_of(shown, shown.agents["MyRepo-box"])})
     async with opened((120, 40), shown._replace(aside=mark)) as pilot:
-        pilot.app.screen.query_one("#fleet").select("MyRepo-box")  # type: ignore[attr-defined]  # it is the list
+        lines = pilot.app.screen.query_one("#fleet", Lines)
+        lines.select("MyRepo-box")
+        lines.repaint()
         await pilot.pause()
         check(pilot, svg, txt)
 
