@@ -11,6 +11,7 @@ import os
 import selectors
 from codecs import getincrementaldecoder
 from contextlib import suppress
+from queue import Full
 from typing import IO, TYPE_CHECKING
 
 from textual._xterm_parser import XTermParser
@@ -85,6 +86,24 @@ class TerminalDriver(LinuxDriver):
                     self.process_message(message)
 
     def write(self, data: str) -> None:
-        """Write to the terminal. While it is lent to an editor nobody takes what is written, and the queue is short."""
-        if self._writer_thread is not None and self._writer_thread.is_alive():
-            super().write(data)
+        """Write to the terminal, if there is anybody who does: it may be lent to an editor, or gone."""
+        self._hand_over(data)
+
+    def close(self) -> None:
+        """End the thread that writes."""
+        if self._writer_thread is not None:
+            self._hand_over(None)
+            self._writer_thread.join()
+
+    def _hand_over(self, data: str | None) -> None:
+        """Put something into the writer's queue, which is short: a writer that has died would be waited for for ever.
+
+        It dies of the first thing that it writes to a terminal that is gone.
+        """
+        thread = self._writer_thread
+        while thread is not None and thread.is_alive():
+            try:
+                thread._queue.put(data, timeout=_IDLE_S)  # noqa: SLF001  (as above: Textual is pinned)
+            except Full:
+                continue
+            return
