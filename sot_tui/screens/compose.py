@@ -218,7 +218,8 @@ class ComposeScreen(Dialog[None]):
         return (
             Piece("▌ " if chosen else "  ", "bar"),
             Piece(show.fit(show.plain(handle), name), "strong" if chosen else ""),
-            Piece("  " + show.fit(show.plain(f"{shown.word} {shown.summary}"), max(0, width - name - 4)), "dim"),
+            Piece("  " + show.fit(show.plain(f"{shown.word} {shown.summary}"), max(0, width - name - 5)), "dim"),
+            Piece(" "),
         )
 
     def on_descendant_focus(self) -> None:

@@ -53,6 +53,11 @@ class MailScreen(LettersScreen):
         """Tell whether this is the operator's own inbox."""
         return self.handle == self.desk.fleet.operator
 
+    @property
+    def _polls(self) -> bool:
+        """Tell whether reading this inbox moves its cursor."""
+        return self.own and self.desk.fleet.stance is Stance.HOST
+
     def owner(self) -> str:
         """Return whose mail this is."""
         return self.handle
@@ -77,12 +82,14 @@ class MailScreen(LettersScreen):
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
         self._read_for = self.desk.fleet.mail_of(self.handle)
-        poll = self.own and self.desk.fleet.stance is Stance.HOST
-        page = await self.desk.client.do(OpenMail(self.handle, PAGE_LETTERS, poll))
+        page = await self.desk.client.do(OpenMail(self.handle, PAGE_LETTERS, self._polls))
         if page.busy:
             # Held is "try again", never a skip: what is shown stays, and so does the cursor.
             self.desk.refuse(" ".join(page.notes) or "the inbox is being written; it is read again in a moment")
             self.set_timer(AGAIN_SECS, self._read)
+            return
+        if page.fault and self._page.total:
+            self.desk.refuse(page.fault)  # what is shown stays: what could not be read is not empty
             return
         self._show_page(page)
         for note in page.notes:
@@ -179,12 +186,12 @@ class MailScreen(LettersScreen):
     def say_title(self) -> None:
         """Say whose mail it is, how it is looked at, and how much there is."""
         total = self._page.total
+        count = f"{total:,} message{'' if total == 1 else 's'}"
         title = show.ours(
-            " [b]mail of $handle[/]  [$foreground 60%]$how · $count message$s[/]",
+            " [b]mail of $handle[/]  [$foreground 60%]$how · $count[/]",
             handle=self.handle,
-            how="your mail" if self.own else "a look, no cursor moves",
-            count=f"{total:,}",
-            s="" if total == 1 else "s",
+            how="your mail" if self._polls else "a look, no cursor moves",
+            count="it could not be read" if self._page.fault else count,
         )
         self.piece("mail-title", show.Words).say(title)
 

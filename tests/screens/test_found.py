@@ -337,12 +337,12 @@ async def test_reader_when_a_text_is_long_then_is_wrapped_between_two_turns_of_t
             if len(reader.shown.split()) == 20_000:
                 break
         assert len(reader.shown.split()) == 20_000
-        assert max(map(len, reader.shown.split("\n"))) <= reader.size.width
+        assert max(map(len, reader.shown.split("\n"))) <= reader.room
         # Another width wraps it anew, and what was begun for the old one is dropped.
-        before = reader.size.width
+        before = reader.room
         await pilot.resize_terminal(50, 20)
         for _ in range(100):
             await pilot.pause(0.01)
-            if reader.size.width < before and len(reader.shown.split()) == 20_000:
+            if reader.room < before and len(reader.shown.split()) == 20_000:
                 break
-        assert max(map(len, reader.shown.split("\n"))) <= reader.size.width
+        assert max(map(len, reader.shown.split("\n"))) <= reader.room

@@ -232,6 +232,26 @@ async def test_inbox_when_more_is_looked_at_than_is_held_then_the_rest_is_read_a
             assert len(screen._letters) <= 600
 
 
+async def test_inbox_when_it_cannot_be_read_any_more_then_what_was_listed_stays_and_the_reason_is_said(
+    comm_home: Path,
+) -> None:
+    """Unreadable is never empty."""
+    home = put(comm_home, anna=IDLE, bob=IDLE)
+    mail_to(home, "bob", "first", "second")
+    async with joined(comm_home) as opened:
+        await open_mail(opened, "bob")
+        await opened.until(lambda: len(index(opened).keys) == 2)
+        path = comm_home / "inbox" / "bob.jsonl"
+        path.rename(path.with_name("elsewhere"))
+        path.mkdir()
+        await opened.pilot.press("R")
+        await opened.until(
+            lambda: opened.says("#message") == "the inbox of @bob could not be read: Is a directory", "the reason"
+        )
+        assert len(index(opened).keys) == 2
+        assert "first" in opened.screen_text()
+
+
 # -- long ones
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sot_tui.comm.fleet import Fleet, Reading, RegistryState
-from sot_tui.engine.client import Outcome
 from tests.screens.fleets import ALIEN, DEAD, ENTRIES, NOW, agents, counted, fleet
 from tests.screens.pictures import SIZES, Size, check, opened
 
@@ -58,32 +57,6 @@ async def test_nav_unreadable(size: Size, svg: SnapshotAssertion, txt: SnapshotA
 async def test_nav_before_the_first_look(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """It says that it is reading, not that there is nobody."""
     async with opened((80, 24), Fleet(home="/home/me/.sot-comm", host="box")) as pilot:
-        check(pilot, svg, txt)
-
-
-@SIZES
-async def test_mail(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
-    """The index with what is new marked, and the first new message beside it or below it."""
-    async with opened(size, fleet(), "j", "enter") as pilot:
-        check(pilot, svg, txt)
-
-
-@SIZES
-async def test_compose(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
-    """A message to a handle that is not live: said before it is sent."""
-    async with opened(size, fleet(), "r") as pilot:
-        check(pilot, svg, txt)
-
-
-@SIZES
-async def test_compose_refused(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
-    """The one result line in red, word for word, above the draft that is kept."""
-    async with opened(size, fleet(), "j", "j", "r", "h", "i") as pilot:
-        client = pilot.app.desk.client  # type: ignore[attr-defined]  # the app of this test
-        answer = Outcome(good=False, sentence="FAILED -> @Docs-box: no live session holds @Docs-box")
-        client.answers = dict.fromkeys(client.answers, answer)
-        await pilot.press("ctrl+s")
-        await pilot.pause()
         check(pilot, svg, txt)
 
 

@@ -32,7 +32,10 @@ class Reader(ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(actions.Where.LINES)]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"reader--quote", "reader--hit", "reader--note", "reader--selected"}
     DEFAULT_CSS = """
-    Reader { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; background: transparent; }
+    Reader {
+        overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; scrollbar-gutter: stable;
+        background: transparent;
+    }
     Reader > .reader--quote { color: $foreground 60%; text-style: italic; }
     Reader > .reader--hit { background: $accent 35%; text-style: bold; }
     Reader > .reader--note { color: $foreground 60%; }
@@ -60,6 +63,11 @@ class Reader(ScrollView, can_focus=True):
         """Return what it shows, as far as it is wrapped."""
         return "\n".join(line for line, _ in self._lines)
 
+    @property
+    def room(self) -> int:
+        """Return the cells of a line: the scrollbar has its own, whether or not it is shown."""
+        return self.scrollable_content_region.width
+
     def on_resize(self) -> None:
         """Wrap it for the new width."""
         self._wrap()
@@ -69,7 +77,7 @@ class Reader(ScrollView, can_focus=True):
     def _wrap(self) -> None:
         self._turn += 1
         self._lines = []
-        self._left = _wrapped(self._text, self._note, self.size.width)
+        self._left = _wrapped(self._text, self._note, self.room)
         self._go_on(self._turn)
 
     def _go_on(self, turn: int) -> None:
@@ -80,14 +88,14 @@ class Reader(ScrollView, can_focus=True):
         if part is not None:
             self._lines += part
             self.call_later(self._go_on, turn)
-        self.virtual_size = Size(self.size.width, len(self._lines))
+        self.virtual_size = Size(self.room, len(self._lines))
         self.refresh()
 
     # -- painting ----------------------------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
         """Return one line of what is in sight."""
-        width, at = self.size.width, y + self.scroll_offset.y
+        width, at = self.room, y + self.scroll_offset.y
         if at >= len(self._lines):
             return Strip.blank(width, self.rich_style)
         line, part = self._lines[at]
