@@ -73,11 +73,11 @@ def to_all(desk: Desk) -> ComposeScreen:
 
 def quoted(letter: Letter) -> str:
     """Return the beginning of a reply: who wrote what, each line of it behind a `>`."""
-    lines = visible_lines(letter.text.rstrip("\n")).split("\n")
-    quote = [f"> {line}".rstrip() for line in lines[:QUOTE_LINES]]
+    lines = letter.text.replace("\r\n", "\n").rstrip("\n").split("\n")
+    quote = [f"> {show.paragraph(line)}".rstrip() for line in lines[:QUOTE_LINES]]
     if len(lines) > QUOTE_LINES or not letter.whole:
         quote.append("> […]")
-    when = f" at {visible_lines(letter.at)}" if letter.at else ""
+    when = f" at {show.plain(letter.at)}" if letter.at else ""
     return "\n".join([f"@{letter.sender} wrote{when}:", *quote, "", ""])
 
 
@@ -303,10 +303,8 @@ class ComposeScreen(Dialog[None]):
         fault = await editor.edit(self.app, self.desk.editor, sheet.path)
         body = await self.desk.client.do(TakeUp(sheet))
         if not body.fault:
-            # Its tabs are meant; everything else that could act on a terminal becomes a sign.
-            text = "\t".join(visible_lines(part, len(part) + 1) for part in body.text.split("\t"))
             writing = self.piece("compose-text", Writing)
-            writing.text = text
+            writing.text = show.written(body.text)
             writing.move_cursor(writing.document.end)
         self._say_fault(fault or body.fault)
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sot_tui.comm.clock import stamp
+from sot_tui.comm.names import is_handle
 from sot_tui.engine.client import Broadcast, DropDraft, KeepDraft, KeptDraft, LoadDrafts, Outcome, Send
+from sot_tui.screens import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +95,9 @@ class DraftBox:
         loaded = await self._client.do(LoadDrafts())
         for kept in loaded.drafts:
             if kept.slot not in self._by_slot:
-                draft = Draft(kept.slot, kept.to, kept.text, kept.about, kept.refused, kept.to_all, kept.left)
+                to = kept.to if is_handle(kept.to) else ""
+                text = show.written(kept.text)
+                draft = Draft(kept.slot, to, text, kept.about, kept.refused, kept.to_all, kept.left)
                 draft.at, draft.kept = kept.at, replace(kept, at="")
                 self._by_slot[kept.slot] = draft
         for fault in loaded.faults:

@@ -60,6 +60,11 @@ def paragraph(text: str) -> str:
     return _even(visible_lines(text, 4 * len(text) + 1))  # a tab becomes four blanks
 
 
+def written(text: str) -> str:
+    """Return a text that a person goes on writing: its tabs are meant, whatever else could act becomes a sign."""
+    return "\t".join(visible_lines(part, len(part) + 1) for part in text.split("\t"))
+
+
 def _even(text: str) -> str:
     """Return a visible text without the signs whose width is a matter of opinion.
 

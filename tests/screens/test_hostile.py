@@ -13,8 +13,24 @@ from rich.cells import cell_len
 
 from sot_tui import screens
 from sot_tui.comm.fleet import Fault, Fleet, LockPhase, LockState, Mail, MailCount, Reading, RegistryState
-from sot_tui.engine.client import Kind, Letter, OpenMail, Outcome, Page, Send
+from sot_tui.comm.text import ACTING
+from sot_tui.engine.client import (
+    Body,
+    Drafts,
+    Found,
+    KeptDraft,
+    Kind,
+    Letter,
+    LoadDrafts,
+    OpenMail,
+    Outcome,
+    Page,
+    ReadLetter,
+    Search,
+    Send,
+)
 from sot_tui.screens.app import SotApp
+from sot_tui.screens.found import SearchScreen
 from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.widgets.lines import Lines
 from tests.screens.fleets import NOW, FakeClient, agents, entry, fleet
@@ -83,6 +99,59 @@ async def test_mail_when_everything_is_hostile_then_nothing_acts(text: str) -> N
         await pilot.press("j", "r")
         await pilot.pause()
         painted(pilot)
+        assert app.is_running
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+async def test_search_sent_and_threads_when_everything_is_hostile_then_nothing_acts(text: str) -> None:
+    letters = (
+        Letter(1, Kind.DIRECTED, text, text, text, text, text, read=False, inbox=text, mark="1-1", chars=len(text)),
+        Letter(2, Kind.BROADCAST, text, "", text, text, text, read=True, inbox="operator-box", mark="2-2"),
+        Letter(3, Kind.DIRECTED, "operator-box", text, text, text, text, read=True, inbox=text, mark="3-3"),
+    )
+    client = FakeClient(fleet())
+    client.answers[Search] = Found(letters, notes=(text,))
+    client.answers[ReadLetter] = Body(text, 10 * len(text) + 1, fault=text)
+    app = SotApp(client)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("enter")
+        for keys in (("s",), ("t",), ("enter",), ("escape", "slash", "x")):
+            await pilot.press(*keys)
+            await pilot.pause()
+            painted(pilot)
+        while Search(("x",)) not in client.asked:
+            await pilot.pause(0.05)
+        await pilot.press("enter", "j", "y")
+        await pilot.pause()
+        painted(pilot)
+        assert isinstance(app.screen, SearchScreen)
+        assert app.screen.query_one("#index", Lines).keys
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+async def test_drafts_when_everything_is_hostile_then_nothing_acts(text: str) -> None:
+    client = FakeClient(fleet())
+    kept = (
+        KeptDraft("a", text, f"x{text}", text, text, at=text),
+        KeptDraft("b", "", f"x{text}", to_all=True, left=(text,)),
+    )
+    client.answers[LoadDrafts] = Drafts(kept, (text,))
+    app = SotApp(client)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("u")
+        await pilot.pause()
+        painted(pilot)
+        assert len(app.screen.query_one("#index", Lines).keys) == 2
+        for key in ("j", "delete"):
+            await pilot.press(key)
+            await pilot.pause()
+            painted(pilot)
+        # What is written on is the person's own, down to signs whose width nobody agrees on; nothing in it acts.
+        for keys in (("escape", "enter"), ("escape", "k", "enter")):
+            await pilot.press(*keys)
+            await pilot.pause()
+            written = "".join(strip.text for strip in app.screen._compositor.render_strips())
+            assert ACTING.isdisjoint(map(ord, written))
         assert app.is_running
 
 
