@@ -188,7 +188,7 @@ class ComposeScreen(Dialog[None]):
         if to == fleet.operator:
             return show.words("this is you", "$warning")
         if one is None:
-            return show.words(f"@{to} is not in this registry", "$warning")
+            return show.words(f"@{to} is not in this registry: the hub will be asked to file it", "$warning")
         if not rules.is_live(fleet, one, now):
             return show.words(f"@{to} is not live: a message to it will be refused", "$warning")
         return show.words(f"@{to} is live", "$state-done")
