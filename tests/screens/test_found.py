@@ -19,7 +19,7 @@ from sot_tui.screens.mail import MailScreen
 from sot_tui.screens.widgets.lines import Lines
 from sot_tui.screens.widgets.reader import Reader
 from tests.screens.fleets import FakeClient, fleet, letter
-from tests.screens.mailing import IDLE, ME, body, index, listed, mail_to, open_mail, read_by, until_on
+from tests.screens.mailing import IDLE, ME, body, index, lines_of, listed, mail_to, open_mail, read_by, until_on
 from tests.screens.real import joined, put
 
 if TYPE_CHECKING:
@@ -346,3 +346,40 @@ async def test_reader_when_a_text_is_long_then_is_wrapped_between_two_turns_of_t
             if reader.room < before and len(reader.shown.split()) == 20_000:
                 break
         assert max(map(len, reader.shown.split("\n"))) <= reader.room
+
+
+# -- by the mouse alone
+
+
+async def test_mouse_when_nothing_else_is_used_then_a_message_is_found_answered_and_sent(comm_home: Path) -> None:
+    """The key line can be clicked: search, the hit, the reply, and Send; only the words themselves are typed."""
+    talk(comm_home)
+    async with joined(comm_home, size=(120, 30)) as opened:
+        await opened.pilot.click("#yours")
+        await until_on(opened, MailScreen)
+        await opened.until(lambda: len(index(opened).keys) == 2)
+        await click_key(opened, "search")
+        await until_on(opened, SearchScreen)
+        await opened.pilot.press(*"course")
+        await opened.until(lambda: len(index(opened).keys) == 1)
+        await opened.pilot.click(index(opened), offset=(8, 0), times=2)
+        await until_on(opened, MailScreen)
+        await opened.until(lambda: "of course" in body(opened))
+        await click_key(opened, "reply")
+        await until_on(opened, ComposeScreen)
+        await opened.pilot.press("o", "k")
+        await opened.pilot.click("#compose-send")
+        await until_on(opened, MailScreen)
+        await opened.until(lambda: opened.says("#message") == "filed -> @anna")
+        assert str(lines_of(comm_home, "anna")[-1]["msg"]).endswith("> of course\n\nok")
+        await click_key(opened, "compose")
+        await until_on(opened, ComposeScreen)
+        await opened.pilot.click("#compose-close")
+        await until_on(opened, MailScreen)
+
+
+async def click_key(opened: Opened, label: str) -> None:
+    """Click a key of the key line by its label."""
+    line = opened.app.screen.query_one("#keys")
+    at = str(line.render()).index(f" {label}") + 2
+    await opened.pilot.click(line, offset=(at + 1, 0))
