@@ -136,6 +136,7 @@ class ComposeScreen(Dialog[None]):
     def on_mount(self) -> None:
         """Show the draft as it was left, and give the keys to what is still missing."""
         draft, receiver = self._draft, self.piece("compose-to", Field)
+        draft.writing = True
         receiver.keys, receiver.ending = frozenset({"tab", "enter", "up", "down"}), self._receiver_key
         receiver.border_title = Content("to")
         receiver.display = not draft.to_all
@@ -161,6 +162,7 @@ class ComposeScreen(Dialog[None]):
 
     def on_unmount(self) -> None:
         """Whatever closed it, the draft is kept."""
+        self._draft.writing = False
         self.app.run_worker(self.desk.drafts.keep(self._draft), group="keep", exit_on_error=False)
 
     def fleet_changed(self) -> None:
@@ -336,6 +338,7 @@ class ComposeScreen(Dialog[None]):
         """Close; a draft that nobody wrote anything into is not worth keeping."""
         if self._draft.empty and not self._draft.sending:
             self.app.run_worker(self.desk.drafts.drop(self._draft), group="keep", exit_on_error=False)
+        self._draft.writing = False  # now, for the screen below is shown before this one is taken apart
         self.dismiss()
 
     def action_send(self) -> None:

@@ -52,6 +52,8 @@ class Draft:
     prefill: str = ""
     """The text it began with; as long as it says nothing else, there is nothing to keep."""
     sending: bool = False
+    writing: bool = False
+    """Whether a person has it open: then it is not yet among what is not sent, unless it was refused."""
     at: str = ""
     """When it was last kept, as a stamp."""
     kept: KeptDraft | None = None
@@ -85,7 +87,7 @@ class DraftBox:
 
     def unsent(self) -> list[Draft]:
         """Return what is not sent: what was refused first, then what was only begun, each with the newest first."""
-        found = [draft for draft in self._by_slot.values() if not draft.empty]
+        found = [one for one in self._by_slot.values() if not one.empty and (one.refused or not one.writing)]
         return sorted(found, key=lambda draft: (bool(draft.refused), draft.at), reverse=True)
 
     # -- keeping -----------------------------------------------------------------------------------------------------

@@ -124,6 +124,16 @@ class NavScreen(Place[None]):
         self.time_passed()
         self._look_for_last_letters()
 
+    def said(self) -> None:
+        """Show what was said last; it may be that a message is not sent."""
+        super().said()
+        if self.is_open:
+            self._show_header(self.desk.fleet, self.desk.now())
+
+    def on_screen_resume(self) -> None:
+        """Show what is so after another screen was open."""
+        self.time_passed()
+
     def time_passed(self) -> None:
         """Show what is so at this moment: ages, doubts, and who has gone stale since."""
         if not self.is_open:

@@ -249,7 +249,9 @@ async def test_message_when_more_was_written_while_it_was_sent_then_that_stays_a
     async with app.run_test(size=(80, 24)) as pilot:
         app.screen.query_one("#fleet", Lines).select("Docs-box")
         await pilot.press("r", "h", "i")
-        draft = app.desk.drafts.unsent()[0]
+        draft = app.desk.drafts.get("to:Docs-box")
+        assert draft is not None
+        assert app.desk.drafts.unsent() == [], "what is being written is not yet among what is not sent"
         do = client.do
 
         async def written_meanwhile(command: Command[Outcome]) -> Outcome:
@@ -261,6 +263,7 @@ async def test_message_when_more_was_written_while_it_was_sent_then_that_stays_a
         await pilot.press("ctrl+s")
         await pilot.pause()
         assert app.desk.said == Outcome(good=True, sentence="filed -> @Docs-box")
+        await pilot.press("escape")
         assert [one.text for one in app.desk.drafts.unsent()] == ["hi and more"]
 
 
