@@ -175,7 +175,7 @@ def test_registry_when_its_bytes_are_the_same_then_is_not_taken_apart_again(comm
     assert first.agents is second.agents  # type: ignore[union-attr]  # both were read well
 
 
-def test_operator_when_the_home_is_reached_by_another_path_or_was_moved_then_is_the_same_person(
+def test_operator_when_the_home_is_reached_otherwise_or_was_moved_then_is_the_same_person(
     comm_home: Path,
 ) -> None:
     """A link to the comm home, or a new place for it, once left the person unable to send for good."""
