@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from contextlib import suppress
 
-from sot_tui.comm import endpoints, frames, jsonline
+from sot_tui.comm import endpoints, frames, jsonline, peers
 from sot_tui.comm.clock import seconds_said
 from sot_tui.comm.endpoints import Remote
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple, Protocol
@@ -43,8 +42,6 @@ _STDERR_LIMIT = 4096
 
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3")
 _PRELUDE = 'PATH="$HOME/.local/share/sot/bin:$HOME/.cargo/bin:$HOME/.local/bin:$PATH"'
-_MACOS_PEER = (0, 1)
-"""macOS: SOL_LOCAL and LOCAL_PEERCRED, which `socket` does not name (sys/un.h)."""
 
 
 class Caller(NamedTuple):
@@ -303,7 +300,7 @@ def _connected(clock: Clock, path: str, deadline: float) -> _Socket | str:
                 if left <= 0:
                     raise
                 clock.sleep(_BUSY_PAUSE_S)
-        if _listener(connection) != os.geteuid():
+        if not peers.is_own(connection):
             connection.close()
             return f"{path}: not connecting: another OS account listens on this socket"
     except (OSError, ValueError) as error:
@@ -311,18 +308,6 @@ def _connected(clock: Clock, path: str, deadline: float) -> _Socket | str:
         said = _said(error) if isinstance(error, OSError) else str(error)
         return f"{path}: {said}" if said else ""
     return _Socket(connection)
-
-
-def _listener(connection: socket) -> int:
-    """Return the account that listens at the other end, as the kernel has it."""
-    import _socket  # noqa: PLC0415  (loaded already by the only caller)
-    import struct  # noqa: PLC0415  (as above)
-
-    if sys.platform == "darwin":
-        data = connection.getsockopt(*_MACOS_PEER, 128)
-        return int(struct.unpack_from("II", data)[1])
-    data = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", data)[1])
 
 
 class _Bridge:
