@@ -22,7 +22,6 @@ class Connection(Protocol):
 
     def getsockopt(self, level: int, option: int, length: int, /) -> bytes:
         """Return what the kernel knows of the socket."""
-        ...
 
 
 def account_of(connection: Connection) -> int:
