@@ -1,9 +1,8 @@
 """The app: it holds the desk, hands notices on to the screens, and ends cleanly.
 
 `main` is the one place where this room meets the engine itself: the dashboard hosts it. What the first frame does not
-show is loaded behind it: the engine, and every screen but the nav. Ctrl+Z is not offered, because stopping the
-dashboard would stop the engine with it, and a stopped lock holder is a held lock. SIGTERM and SIGHUP give the terminal
-back and end the app.
+show is loaded behind it: the engine, and every screen but the nav. SIGTERM, SIGHUP and SIGINT give the terminal back
+and end the app, from before the terminal is touched on.
 """
 
 from __future__ import annotations
@@ -47,7 +46,8 @@ if TYPE_CHECKING:
     from sot_tui.comm.home import Home
     from sot_tui.engine.client import Client
 
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+"""What ends the dashboard; Ctrl+C is a key like any other while it runs."""
 _FIRST_SHEETS = ("app", "nav")
 _FURTHER_SHEETS = ("mail", "compose", "confirm", "recover", "help", "locks", "events")
 _FURTHER_SCREENS = ("mail", "compose", "found", "unsent", "confirm", "recover", "help", "locks", "events")
@@ -122,16 +122,12 @@ class SotApp(App[None]):
     # -- notices -----------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Listen to the engine, to the clock, and to those who want this process to end."""
+        """Listen to the engine and to the clock."""
         self._unlisten = self.desk.client.listen(self._changed)
         self.set_interval(1.0, self._time_passed)
         self._to_terminal(_KEEP_TITLE)
         self._entitle()
         self._load_drafts()
-        if not self.is_headless:
-            loop = asyncio.get_running_loop()
-            for number in _SIGNALS:
-                loop.add_signal_handler(number, self.exit)
 
     def on_ready(self) -> None:
         """Let what was waiting for the first frame be loaded."""
@@ -216,6 +212,9 @@ async def _dashboard(*, readonly: bool) -> int:
     home, config = home_here(), settings.read(os.environ)
     client = ComingClient(Fleet(home=home.path), home.clock)
     app = SotApp(client, theme=config.of("theme"), editor=config.of("editor"), signs=_signs(config))
+    for number in _SIGNALS:
+        # Until here nothing was touched that would have to be given back; an app that has not begun begins no more.
+        asyncio.get_running_loop().add_signal_handler(number, app.exit)
     if config.sources["theme"] is Source.DEFAULT:
         app.suit_terminal()
     ended = asyncio.Event()

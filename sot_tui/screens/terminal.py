@@ -1,12 +1,14 @@
-"""The terminal that the dashboard is drawn on: Textual's own driver, but that no input byte and no end of it hangs us.
+"""The terminal that the dashboard is drawn on: Textual's own driver, but that no byte, signal or end of it stops us.
 
 A Latin-1 keyboard, a binary paste, or a sequence cut short by a slow line sends bytes that are no UTF-8. Textual's
 input thread decodes strictly and dies of them, and the dashboard, its drafts and the engine it hosts with it. Here such
-a byte is one U+FFFD. Textual is pinned, because this stands in the place of one of its methods.
+a byte is one U+FFFD. Ctrl+Z is not offered, and SIGTSTP is not heard: stopping the dashboard would stop the engine with
+it, and a stopped lock holder is a held lock. Textual is pinned, because this stands in the place of its own methods.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import selectors
 from codecs import getincrementaldecoder
@@ -66,6 +68,24 @@ class TerminalDriver(LinuxDriver):
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         if self._file is not None:
             self._file = Forgiving(self._file)  # type: ignore[assignment]  # the writing thread needs no more of it
+        self._loop = asyncio.get_running_loop()
+
+    def _sigtstp_application(self, *_: object) -> None:
+        """Go on; a handler and not SIG_IGN, which an editor would inherit."""
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Take the terminal anew: who was stopped by SIGSTOP finds it as a shell likes it.
+
+        Not here: a signal comes between any two steps, also of what is to be done.
+        """
+        self._loop.call_soon_threadsafe(self._take_anew)
+
+    def _take_anew(self) -> None:
+        # While it is lent to an editor it is the editor's, and once the app has ended it has been given back.
+        if self._auto_restart and self._app.is_running:
+            self.suspend_application_mode()
+            self.resume_application_mode()
+            self._app.refresh(layout=True)
 
     def run_input_thread(self) -> None:
         """Turn what comes from the terminal into messages, until the app ends."""
