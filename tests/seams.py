@@ -112,6 +112,9 @@ class Process:
     def start_of(self, pid: int) -> str | None:
         return self.machine.running.get(pid)
 
+    def listing(self) -> str | None:
+        return None
+
     def serial(self) -> int:
         self._serial += 1
         return self._serial

@@ -7,7 +7,6 @@ ancestry that cannot be read in full is refused, never trusted. The judge is pur
 
 from __future__ import annotations
 
-import sys
 from enum import Enum
 
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
@@ -23,6 +22,10 @@ AGENTS = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex"}
 """The agents that count, each with its npm package (contract: "agents are named, not launchers")."""
 
 _CAPSULE = "sot-capsule"
+_TOP = ("!end",)
+"""A whole command line that ends a walk on Linux as the top does (contract, What the check does not see)."""
+_ID_DIGITS = 10
+"""Digits of a process id, at most."""
 _SCRIPT_ENDINGS = (".js", ".cjs", ".mjs")
 
 
@@ -142,9 +145,8 @@ def _is_capsule_of(args: Sequence[str], row: str) -> bool:
 
 def walk_from(home: Home, pid: int) -> Walk:
     """Read the ancestors of the process `pid`, nearest first."""
-    if sys.platform == "darwin":
-        return walk_in_listing(_process_listing(), pid)
-    return _walk_in_proc(home, pid)
+    listing = home.procs.listing()
+    return _walk_in_proc(home, pid) if listing is None else walk_in_listing(listing, pid)
 
 
 def parent_name(home: Home, pid: int) -> str:
@@ -173,6 +175,8 @@ def _walk_in_proc(home: Home, pid: int) -> Walk:
                 break
             child = again
             continue
+        if above.args == _TOP:
+            return Walk(tuple(chain), complete=True)
         chain.append(above)
         pid, child = parent, seen
     return Walk(tuple(chain), complete=False)
@@ -205,31 +209,29 @@ def walk_in_listing(listing: str, pid: int) -> Walk:
     """Return the ancestors of `pid` in what macOS `ps` prints: process, parent and command, one process on a line.
 
     Its commands are one text, split at blanks. A command in parentheses stands for arguments that `ps` cannot read.
+    A process that is listed twice is none: an argument with a line break in it may have forged one of the two.
     """
     listed: dict[int, tuple[int, str]] = {}
-    for line in listing.splitlines():
-        number, parent, *command = [*line.split(None, 2), "", ""][:3]
-        if number.isdecimal() and parent.isdecimal():
-            listed[int(number)] = (int(parent), command[0])
+    doubled: set[int] = set()
+    for line in listing.split("\n"):
+        number, _, rest = line.lstrip(" ").partition(" ")
+        parent, _, command = rest.lstrip(" ").partition(" ")
+        if _is_id(number) and _is_id(parent):
+            if int(number) in listed:
+                doubled.add(int(number))
+            listed[int(number)] = (int(parent), command)
     chain: list[Process] = []
-    while pid in listed:
+    while pid in listed and pid not in doubled:
         pid = listed[pid][0]
         if pid == 0:
             return Walk(tuple(chain), complete=True)
         if len(chain) == WALK_LIMIT or pid not in listed:
             break
-        text = listed[pid][1]
+        text = listed[pid][1].strip(" ")
         known = not (text.startswith("(") and text.endswith(")"))
-        chain.append(Process(tuple(text.split()) if known else (text[1:-1],), known))
+        chain.append(Process(tuple(filter(None, text.split(" "))) if known else (text[1:-1],), known))
     return Walk(tuple(chain), complete=False)
 
 
-def _process_listing() -> str:
-    import subprocess  # noqa: PLC0415  (macOS has no /proc)
-
-    command = ["/bin/ps", "-axww", "-o", "pid=", "-o", "ppid=", "-o", "args="]
-    try:
-        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=5)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return ran.stdout.decode("utf-8", "surrogateescape") if ran.returncode == 0 else ""
+def _is_id(word: str) -> bool:
+    return word.isdecimal() and len(word) <= _ID_DIGITS

@@ -54,6 +54,9 @@ class Procs(Protocol):
     def serial(self) -> int:
         """Return a number that this process has not given before, for names of temp files."""
 
+    def listing(self) -> str | None:
+        """Return what `ps` prints of every process where there is no /proc (macOS), None where /proc says it."""
+
 
 class SystemProcs:
     """The machine itself. What cannot change while a process lives is read once in it."""
@@ -90,6 +93,10 @@ class SystemProcs:
     def serial(self) -> int:
         """Return a number that this process has not given before."""
         return next(SystemProcs._serial)
+
+    def listing(self) -> str | None:
+        """Return what macOS `ps` prints of every process, nothing when it fails; None on any other system."""
+        return _printed_by_ps() if sys.platform == "darwin" else None
 
     def _once(self, fact: str, read: Callable[[], str]) -> str:
         pid, facts = SystemProcs._read
@@ -337,3 +344,14 @@ def _first_line(path: str) -> str:
             return file.readline().strip() or UNREAD
     except OSError:
         return UNREAD
+
+
+def _printed_by_ps() -> str:
+    import subprocess  # noqa: PLC0415  (macOS has no /proc; no other system needs it)
+
+    command = ["/bin/ps", "-axww", "-o", "pid=", "-o", "ppid=", "-o", "args="]
+    try:
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ran.stdout.decode("utf-8", "surrogateescape") if ran.returncode == 0 else ""

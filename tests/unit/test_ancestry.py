@@ -162,14 +162,23 @@ def test_arguments_when_unknown_then_they_equal_nothing() -> None:
     assert ancestry.judge(capsule, "ws-1").verdict is Verdict.OTHER_CAPSULE
 
 
-def test_listing_when_as_ps_prints_it_on_macos_then_it_is_walked_alike() -> None:
-    listing = "    1     0 /sbin/launchd\n  500     1 -zsh\n  600   500 claude --continue\n  610   600 (node)\n"
-    listing += "  700   610 sh\n"
-    walk = ancestry.walk_in_listing(listing, 700)
-    args = [process.args for process in walk.chain]
-    assert args == [("node",), ("claude", "--continue"), ("-zsh",), ("/sbin/launchd",)]
-    assert [process.whole for process in walk.chain] == [False, True, True, True]
-    assert walk.complete
-    assert not ancestry.walk_in_listing("  700   610 sh\n", 700).complete
-    assert not ancestry.walk_in_listing("", 700).complete
-    assert not ancestry.walk_in_listing("junk\n700\n\n", 700).complete
+@linux_only
+def test_walk_when_a_whole_command_line_is_the_end_mark_then_it_ends_as_at_the_top() -> None:
+    """Contract: "On Linux a process whose whole command line is exactly !end ends the walk as if it were the top."."""
+    above = {5: Entry(3, b"claude\0"), 3: Entry(2, b"!end\0"), 2: Entry(1, b"codex\0")}
+    walk = walked({9: Entry(5), **above})
+    assert walk == Walk((Process(("claude",)),), complete=True)
+    assert ancestry.judge(walk, "ws-1").verdict is Verdict.TOP
+    more = walked({9: Entry(5), **above, 3: Entry(2, b"!end\0x\0"), 1: Entry(0)})
+    assert ancestry.judge(more, "").agents == ("claude", "codex")
+
+
+@pytest.mark.parametrize("mark", ["\x1f", "\x1e", "\x1c", "\x1b", "\n", "\r"])
+@linux_only
+def test_walk_when_an_argument_holds_a_records_mark_then_it_is_one_argument_all_the_same(mark: str) -> None:
+    """Contract: such an argument "reads as a separator" in a record; there is no record here (docs/decisions/0016)."""
+    hidden = f"x{mark}codex{mark}!end".encode()
+    table = {9: Entry(5), 5: Entry(4, b"node\0" + hidden + b"\0"), 4: Entry(0, b"init\0")}
+    walk = walked(table)
+    assert walk.chain[0].args == ("node", hidden.decode())
+    assert ancestry.judge(walk, "").agents == ()
