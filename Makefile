@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from-pyproject
 
 .DEFAULT_GOAL := help
-.PHONY: help env run demo test fast check bench torture snapshots docs
+.PHONY: help env run demo test fast check bench torture snapshots pictures docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ torture: $(STAMP) ## run the long forms of the stress tests (many minutes)
 
 snapshots: $(STAMP) ## write the screens' snapshots anew; look at each before it is committed
 	$(BIN)/python -m pytest tests/screens --snapshot-update
+
+pictures: $(STAMP) ## take the pictures in docs/pictures/ anew; look at each before it is committed
+	$(BIN)/python -m tools.pictures
 
 docs: $(STAMP) ## write docs/config.md anew from the table of settings
 	$(BIN)/python tools/config_doc.py
