@@ -317,6 +317,11 @@ def _read_self_file(home: Home, path: str) -> bytes | None:
         ) from error
 
 
+def handle_in_slot(home: Home, path: str) -> str:
+    """Return the handle that a self file names, empty when there is none; raises Unreadable."""
+    return claim_in(_read_self_file(home, path) or b"").handle
+
+
 def _parsed(slot: SelfFile, data: bytes) -> SelfFile:
     claim = claim_in(data)
     return slot._replace(present=True, handle=claim.handle, repo=claim.repo, root=claim.root)

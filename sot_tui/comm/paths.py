@@ -3,7 +3,7 @@
 Daemon wire 1.6: the config folder is `$XDG_CONFIG_HOME/sot`, else `~/.config/sot`; the state root is
 `$XDG_STATE_HOME/sot`, else `~/.local/state/sot`. What is ours alone lies in `tui/` below the state root; nothing of
 ours enters the comm home but what the contract lists. A variable that is no absolute path counts as unset (XDG Base
-Directory Specification). Only `make_state_root` and `make_own_state` make a folder.
+Directory Specification). Only the functions whose names say so make a folder.
 """
 
 from __future__ import annotations
@@ -60,22 +60,28 @@ def daemon_lock(environ: Mapping[str, str]) -> str:
 
 def make_state_root(disk: Disk, environ: Mapping[str, str]) -> None:
     """Make the state root, 0700, with what is missing above it; raises the OSError of the step that failed."""
-    _make(disk, state_root(environ))
+    make_folder(disk, state_root(environ))
 
 
 def make_own_state(disk: Disk, environ: Mapping[str, str]) -> None:
     """Make the folder of what the dashboard keeps, 0700, as `make_state_root` does."""
-    _make(disk, own_state(environ))
+    make_folder(disk, own_state(environ))
 
 
-def _make(disk: Disk, path: str) -> None:
+def make_folder(disk: Disk, path: str) -> None:
+    """Make a folder, 0700, with what is missing above it; raises the OSError of the step that failed."""
     try:
         disk.mkdir(path)
     except FileExistsError:
         return
     except FileNotFoundError:
-        _make(disk, os.path.dirname(path))
-        _make(disk, path)
+        make_folder(disk, os.path.dirname(path))
+        make_folder(disk, path)
+
+
+def row_folder(environ: Mapping[str, str], row_id: str) -> str:
+    """Return the folder of one row's runs (daemon wire 4.4)."""
+    return f"{state_root(environ)}/workspaces/{row_id}"
 
 
 def home_folder(environ: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from sot_tui.comm.registry_lock import Held, NotTaken, Wait, release, still_held
 from sot_tui.comm.registry_text import Agents, Registry, data_of, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from sot_tui.comm.home import Home
@@ -194,13 +194,37 @@ def clear_done(home: Home, handle: str, own_host: str) -> Written | NotWritten |
     return None if found == [False] else written
 
 
+def is_of_host(entry: Mapping[str, Any], host: str) -> bool:
+    """Tell whether an entry is of the box `host`; one that names none is of none."""
+    said = entry.get("host")
+    return isinstance(said, str) and said.lower() == host.lower()
+
+
+def forget_row(registry: Registry, row: str, handle: str, own_host: str) -> bool:
+    """Remove what the registry says of a row that is gone; tell whether there was anything (daemon wire 3.9).
+
+    Entries of this box's own host that name the row, and the one of `handle`, unless that names another row.
+    """
+    gone = [
+        name
+        for name, entry in registry.agents.items()
+        if isinstance(entry, dict) and _is_of(entry, name, row, handle) and is_of_host(entry, own_host)
+    ]
+    for name in gone:
+        del registry.agents[name]
+    return bool(gone)
+
+
+def _is_of(entry: dict[str, Any], name: str, row: str, handle: str) -> bool:
+    return entry.get("workspace_id") == row or (name == handle and not entry.get("workspace_id"))
+
+
 def _finished_here(registry: Registry, handle: str, own_host: str) -> dict[str, Any] | None:
     """Return the handle's entry if it is this host's and done."""
     entry = registry.entry(handle)
     if entry is None or "done" not in entry:
         return None
-    host = entry.get("host")
-    return entry if isinstance(host, str) and host.lower() == own_host.lower() else None
+    return entry if is_of_host(entry, own_host) else None
 
 
 def _bytes_once(home: Home) -> bytes | Unread:

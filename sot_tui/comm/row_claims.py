@@ -73,7 +73,11 @@ def holder(book: Registry, handle: str, here: Context, cleared: Clearance) -> st
         return ruling.row or row or _NO_ID
     if binding is not Binding.OTHER:
         return ""
-    if ruling is None or ruling.seen != _binding_of(book, handle) or not _is_of_this_box(book, handle, here):
+    if (
+        ruling is None
+        or ruling.seen != _binding_of(book, handle)
+        or not registry.is_of_host(book.entry(handle) or {}, here.host)
+    ):
         return row
     return ""
 
@@ -110,8 +114,3 @@ def _binding_of(book: Registry | Unread, handle: str) -> tuple[object, ...] | No
         return None
     entry = book.entry(handle) or {}
     return tuple(entry.get(key) for key in ("workspace_id", "host", "joined"))
-
-
-def _is_of_this_box(book: Registry, handle: str, here: Context) -> bool:
-    host = (book.entry(handle) or {}).get("host")
-    return isinstance(host, str) and host.lower() == here.host.lower()

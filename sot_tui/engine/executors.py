@@ -10,12 +10,19 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+
+
+class InThread(Protocol):
+    """Runs work that blocks in a thread, and returns what it returns."""
+
+    async def __call__(self, function: Callable[[], T]) -> T:
+        """Return what `function` returns, or raise what it raises."""
 
 
 class Executor:

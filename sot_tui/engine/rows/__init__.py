@@ -1,0 +1,1 @@
+"""Rows: the sessions this box runs, each in a capsule of its own."""
