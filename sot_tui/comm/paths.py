@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from sot_tui.comm.disk import Disk
 
+SOCKET_PATH_BYTES = 100
+"""Bytes of a socket's path at most; the systems take 103 or more (dependencies, Locks, threads, sockets)."""
+
 
 def config_folder(environ: Mapping[str, str]) -> str:
     """Return the folder of the person's settings and of the topology file."""
@@ -82,6 +85,24 @@ def make_folder(disk: Disk, path: str) -> None:
 def row_folder(environ: Mapping[str, str], row_id: str) -> str:
     """Return the folder of one row's runs (daemon wire 4.4)."""
     return f"{state_root(environ)}/workspaces/{row_id}"
+
+
+def lane_socket(row: str) -> str:
+    """Return the path of the socket that a row's capsule listens on: in the row's folder, where that is short enough.
+
+    A path that no socket can have (107 bytes on Linux, 103 on macOS) is replaced by one that the folder's own names.
+    """
+    path = f"{row}/lane.sock"
+    if len(os.fsencode(path)) <= SOCKET_PATH_BYTES:
+        return path
+    from hashlib import sha256  # noqa: PLC0415  (only a long path needs it)
+
+    return f"{short_lanes()}/{sha256(os.fsencode(row)).hexdigest()[:16]}.sock"
+
+
+def short_lanes() -> str:
+    """Return the folder of the lanes whose rows lie too deep; one that is not private must not be used."""
+    return f"/tmp/sot-{os.geteuid()}/lanes"  # noqa: S108  (as short as the control socket's own, and checked as that is)
 
 
 def home_folder(environ: Mapping[str, str]) -> str:
