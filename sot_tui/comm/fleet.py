@@ -109,6 +109,25 @@ class Agent(NamedTuple):
     """The registry holds something under this handle that is no object."""
 
 
+class RowSeen(NamedTuple):
+    """One row that the daemon of this box runs, as far as a person is shown it."""
+
+    id: str
+    slug: str
+    label: str
+    root: str
+    agent: str
+    """`claude`, `codex`, `none`, or the name of the command it runs."""
+    phase: str
+    """The wire's word for where its run stands (daemon wire 4.3)."""
+    handle: str = ""
+    """The handle it has; empty when it has none."""
+    ended: str = ""
+    """How its last run ended; empty while it runs."""
+    error: str = ""
+    """Why its last start failed."""
+
+
 class MailCount(Enum):
     """How far a count of unread mail can be trusted."""
 
@@ -265,6 +284,8 @@ class Fleet(NamedTuple):
     """Why nothing is written from here, in one sentence; empty for the host."""
     events: int = 0
     """How many lines the event log has had."""
+    rows: Mapping[str, RowSeen] = MappingProxyType({})
+    """The rows that the daemon of this box runs, by their ids, in the order of their slugs."""
 
     def mail_of(self, handle: str) -> Mail:
         """Return what is known of a handle's mail."""
@@ -562,7 +583,7 @@ def explain(fleet: Fleet, one: Agent, now: float) -> tuple[Reason, ...]:
     reasons.append(Reason("live", _live(fleet, one, now)))
     reasons.append(Reason("mail", _mail(fleet.mail_of(one.handle))))
     if one.workspace_id:
-        reasons.append(Reason("row", one.workspace_id))
+        reasons.append(Reason("row", _row(fleet, one)))
     reasons.append(Reason("root", one.root or "not said"))
     return tuple(reasons)
 
@@ -591,6 +612,13 @@ def _why(fleet: Fleet, one: Agent, now: float) -> str:
     if one.state is State.DONE and not is_here(fleet, one):
         tail = f"; {OTHER_BOX}"
     return f"{said}, {when}{tail}"
+
+
+def _row(fleet: Fleet, one: Agent) -> str:
+    row = fleet.rows.get(one.workspace_id)
+    if row is None or not is_here(fleet, one):
+        return one.workspace_id
+    return " · ".join(part for part in (one.workspace_id, row.phase, row.ended, row.error) if part)
 
 
 def _clock(at: float) -> str:

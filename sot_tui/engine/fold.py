@@ -23,6 +23,7 @@ from sot_tui.comm.fleet import (
     MailCount,
     Reading,
     RegistryState,
+    RowSeen,
     Stance,
     looked,
 )
@@ -120,6 +121,13 @@ class AsideIs:
     by_handle: Mapping[str, Aside]
 
 
+@dataclass(frozen=True, slots=True)
+class RowsAre:
+    """The rows of this box are known, or one of them is another than before."""
+
+    rows: tuple[RowSeen, ...]
+
+
 Event: TypeAlias = (
     RegistryRead
     | RegistryUnread
@@ -132,6 +140,7 @@ Event: TypeAlias = (
     | Logged
     | StanceIs
     | AsideIs
+    | RowsAre
 )
 
 
@@ -147,20 +156,14 @@ def fold(fleet: Fleet, event: Event) -> Fleet:
             after = _counted(fleet, mail)
         case LockLooked(seen, mono):
             after = fleet._replace(lock=looked(fleet.lock, seen, mono))
-        case OperatorStands(handle):
-            after = fleet._replace(operator=handle)
         case Faulted(duty, sentence, at):
             after = _faulted(fleet, duty, sentence, at)
         case Mended(duty):
             after = fleet._replace(faults=tuple(fault for fault in fleet.faults if fault.duty != duty))
         case Happened():
             after = fleet
-        case Logged(lines):
-            after = fleet._replace(events=lines)
-        case StanceIs(stance, why):
-            after = fleet._replace(stance=stance, stance_why=why)
-        case AsideIs(by_handle):
-            after = fleet._replace(aside=MappingProxyType(dict(by_handle)))
+        case OperatorStands() | Logged() | StanceIs() | AsideIs() | RowsAre():
+            after = _taken_over(fleet, event)
         case _:
             assert_never(event)
     return after._replace(revision=fleet.revision + 1) if _differs(fleet, after) else after
@@ -173,6 +176,21 @@ def _read(fleet: Fleet, event: RegistryRead) -> Fleet:
     agents = MappingProxyType({handle: event.agents[handle] for handle in sorted(event.agents)})
     mail = MappingProxyType({handle: mail for handle, mail in fleet.mail.items() if handle in agents})
     return fleet._replace(agents=agents, mail=mail, registry=state)
+
+
+def _taken_over(fleet: Fleet, event: OperatorStands | Logged | StanceIs | AsideIs | RowsAre) -> Fleet:
+    """Return the fleet with what an event brings in the place of what was there."""
+    match event:
+        case OperatorStands(handle):
+            return fleet._replace(operator=handle)
+        case Logged(lines):
+            return fleet._replace(events=lines)
+        case StanceIs(stance, why):
+            return fleet._replace(stance=stance, stance_why=why)
+        case AsideIs(by_handle):
+            return fleet._replace(aside=MappingProxyType(dict(by_handle)))
+        case RowsAre(rows):
+            return fleet._replace(rows=MappingProxyType({row.id: row for row in rows}))
 
 
 def _counted(fleet: Fleet, counted: Mapping[str, Mail]) -> Fleet:
@@ -207,6 +225,7 @@ def _seen(fleet: Fleet) -> tuple[object, ...]:
         fleet.agents,
         fleet.mail,
         fleet.aside,
+        fleet.rows,
         (fleet.stance, fleet.stance_why, fleet.events),
     )
 

@@ -18,6 +18,7 @@ from sot_tui.comm.fleet import (
     Need,
     Reading,
     RegistryState,
+    RowSeen,
     State,
     Why,
     agent,
@@ -347,3 +348,12 @@ def test_title_when_made_then_holds_the_headers_counts(fleet: Fleet, words: str)
     assert title(read, NOW) == words
     assert title(read._replace(registry=RegistryState(Reading.UNREADABLE)), NOW).endswith("the registry cannot be read")
     assert title(read._replace(registry=RegistryState()), NOW) in {"sot box", "sot"}
+
+
+def test_explain_when_the_row_is_of_this_box_then_says_where_its_run_stands() -> None:
+    row = RowSeen("ws-a-1", "a", "a", "/a", "none", "ended_no_respawn", "a", ended="exit 3")
+    fleet = fleet_of({"a": entry(workspace_id="ws-a-1")}, rows=MappingProxyType({row.id: row}))
+    said = dict(explain(fleet, fleet.agents["a"], NOW))
+    assert said["row"] == "ws-a-1 · ended_no_respawn · exit 3"
+    elsewhere = fleet_of({"a": entry(workspace_id="ws-a-1", host="mac")}, rows=MappingProxyType({row.id: row}))
+    assert dict(explain(elsewhere, elsewhere.agents["a"], NOW))["row"] == "ws-a-1"

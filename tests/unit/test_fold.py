@@ -6,7 +6,18 @@ from types import MappingProxyType
 
 import pytest
 
-from sot_tui.comm.fleet import Agent, Fleet, LockPhase, LockState, Mail, MailCount, Reading, RegistryState, State
+from sot_tui.comm.fleet import (
+    Agent,
+    Fleet,
+    LockPhase,
+    LockState,
+    Mail,
+    MailCount,
+    Reading,
+    RegistryState,
+    RowSeen,
+    State,
+)
 from sot_tui.engine.fold import (
     Event,
     Faulted,
@@ -16,6 +27,7 @@ from sot_tui.engine.fold import (
     OperatorStands,
     RegistryRead,
     RegistryUnread,
+    RowsAre,
     fold,
 )
 
@@ -131,3 +143,14 @@ def test_duty_that_works_when_it_says_so_again_then_nobody_is_told() -> None:
 
 def test_operator_when_known_then_stands_in_the_fleet() -> None:
     assert folded(OperatorStands("me")).operator == "me"
+
+
+def test_rows_when_one_is_another_than_before_then_a_person_sees_it() -> None:
+    row = RowSeen("ws-a-1", "a", "a", "/a", "claude", "starting", "a-box")
+    fleet = folded(RowsAre((row,)))
+    assert dict(fleet.rows) == {"ws-a-1": row}
+    again = folded(RowsAre((row,)), start=fleet)
+    assert again.revision == fleet.revision
+    after = folded(RowsAre((row._replace(phase="ready"),)), start=fleet)
+    assert after.revision == fleet.revision + 1
+    assert dict(folded(RowsAre(()), start=after).rows) == {}
