@@ -1,9 +1,9 @@
 """The terminal that a row's agent writes to: bytes in, an immutable screen out.
 
-The free-prompt rule, the dialog check and the pane read this screen, so it shows what a person would see: dim cells, the
-alternate screen, joined characters, and never half of a frame that the agent has marked as one (mode 2026). It answers
-what agents ask of a terminal, and not the kitty keyboard query: that would change how keys must be sent. It never raises
-and never loses what follows a sequence it does not know; title, status and history are bounded.
+The free-prompt rule, the dialog check and the pane read this screen, so it shows what a person would see: dim cells,
+the alternate screen, joined characters, and never half of a frame that the agent has marked as one (mode 2026). It
+answers what agents ask of a terminal, and not the kitty keyboard query: that would change how keys must be sent. It
+never raises and never loses what follows a sequence it does not know; title, status and history are bounded.
 
 It is fed by the process that owns the row's pseudo-terminal; it opens nothing, knows no clock, and is told the time.
 """
@@ -190,7 +190,7 @@ class Terminal:
         """Make what a reader sees of what is there now."""
         self._is_touched = False
         grid, shown = self._grid, self._shown
-        screen = Screen(
+        seen = (
             grid.columns,
             grid.lines,
             grid.frozen(shown.rows),
@@ -203,10 +203,9 @@ class Terminal:
             self._status,
             grid.parked is not None,
             shown.modes if shown.modes == grid.modes else frozenset(grid.modes),
-            shown.revision,
         )
-        if screen != shown:
-            self._shown = screen._replace(revision=shown.revision + 1)
+        if seen != shown[:-1]:
+            self._shown = Screen(*seen, shown.revision + 1)
 
     # -- what the tokenizer calls -------------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ _TOKEN = re.compile(
     r"|(\x1b\[[0-?]{0,256}[ -/]*[@-~])"  # 2: a control sequence
     r"|\x1b\]([^\x00-\x1f\x7f]{0,4096})(\x07|\x1b\\)"  # 3, 4: a system command and its end
     r"|\x1b([()][0-9A-Z]|[0-9=>DEHMZcno|}~])"  # 5: a plain escape, or a character set chosen
-    r"|([\x00-\x1a\x1c-\x1f])"  # 6: a control; an ESC that nothing above took is left to the machine
+    r"|([\x00-\x1a\x1c-\x1f])"  # 6: a control
+    r"|(\x1b)"  # 7: what nothing above took, and the machine does
     r"|[\x7f-\x9f]+"  # DEL and C1, which as characters mean nothing
 )
 _SEQUENCE = re.compile(r"[0-?]*[ -/]*[@-~]")
@@ -72,23 +73,23 @@ class Tokens:
                 at = self._resume(text, at)
                 continue
             for found in _TOKEN.finditer(text, at):
-                if found.start() != at:
-                    break  # an ESC that nothing takes
-                at = found.end()
                 kind = found.lastindex
-                if kind == 1:
-                    draw(found[0])
-                elif kind == 2:
+                if kind == 2:
                     sequence(found[0])
+                elif kind == 1:
+                    draw(found[0])
                 elif kind == 6:
                     control(found[0])
                 elif kind == 4:
                     sink.command(found[3], found[4])
                 elif kind == 5:
                     sink.escape(found[5])
-            if at < end:
-                self._open("esc")
-                at += 1
+                elif kind == 7:
+                    self._open("esc")
+                    at = found.end()
+                    break
+            else:
+                return
 
     def _open(self, state: str) -> None:
         self._state = state
