@@ -46,6 +46,9 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 """Exit code when the reader of the output went away, as shells have it."""
 
+_NO_WINDOWS = "sot-tui: Windows is not supported; it runs on Linux and macOS, and in WSL on this machine"
+"""What is said at start where nothing here can work: no flock, no hard links' rules, no process tree that is read."""
+
 _HELP = """\
 Run many coding-agent sessions, and see at a glance who needs you.
 
@@ -103,6 +106,9 @@ def _called_as(program: str) -> list[str]:
 
 def _answered(argv: list[str]) -> int:
     """Run the command and turn whatever it lets through into a sentence and a code."""
+    if os.name == "nt":
+        print(_NO_WINDOWS, file=sys.stderr)
+        return 1
     _reserve_standard_descriptors()
     try:
         return _run(_as_utf8(argv))

@@ -66,23 +66,19 @@ def ask(home: Home, here: Context, event: Input) -> str:
     more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
     question = asked[0] + more if asked else "a question is open"
     if asking := event.text("tool_use_id"):
-        scratch.write(home, _asking(asking))  # before the stamp: a mark without a question does no harm
+        scratch.write(home, scratch.asking(asking))  # before the stamp: a mark without a question does no harm
     return _say(home, here, Said(Verb.BLOCKED, question), Said(Verb.STOP))
 
 
 def answer(home: Home, here: Context, event: Input) -> str:
     """Stamp the user's answer: the turn goes on as the user's. One that no hook saw asked changes nothing."""
     asking = event.text("tool_use_id")
-    if not asking or not scratch.exists(home, _asking(asking)):
+    if not asking or not scratch.exists(home, scratch.asking(asking)):
         return ""
     line = _say(home, here, Said(Verb.PROMPT, None, USER))
     if not line:
-        scratch.remove(home, _asking(asking))
+        scratch.remove(home, scratch.asking(asking))
     return line
-
-
-def _asking(tool_use_id: str) -> str:
-    return f"askq-{scratch.key(tool_use_id)}.marker"
 
 
 # -- a dialog of the agent's own --------------------------------------------------------------------------------------

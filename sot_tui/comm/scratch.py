@@ -37,6 +37,11 @@ def session_key(environ: Mapping[str, str], said: str = "") -> str:
     return key(environ.get(SESSION_ID, "") or said)
 
 
+def asking(tool_use_id: str) -> str:
+    """Return the name of the mark of a question that is open, by the id of the tool call that asked it."""
+    return f"askq-{key(tool_use_id)}.marker"
+
+
 def read(home: Home, name: str) -> str:
     """Return what a scratch file holds, nothing when there is none or it cannot be read."""
     try:

@@ -35,6 +35,8 @@ Declarations: working, idle, blocked, waiting, done.
 Events, sent by hooks: prompt, stop, dialog, resumed, join. $COMM_STATUS_ORIGIN says who started a prompt's turn: user,
 or anything else for a machine.
 """
+ASKED_BY = "SOT_COMM_ASKQ_ID"
+"""The variable by which the scripts' hook says which tool call asked the question that `blocked` tells of."""
 _VERBS = "|".join(verb.value for verb in Verb)
 
 
@@ -69,6 +71,8 @@ def _for_session(home: Home, verb: Verb, text: str | None) -> Exit:
     if isinstance(here.book, Unread):
         tell("FAILED: the registry could not be read; stamp discarded")
         return Exit.FAILED
+    if verb is Verb.BLOCKED and (asked_by := os.environ.get(ASKED_BY, "")):
+        scratch.write(home, scratch.asking(asked_by))  # by it the heartbeat after the answer knows its question
     return _write(home, here.name, here.row, verb, text)
 
 

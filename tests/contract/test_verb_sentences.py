@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sot_tui import cli
-from sot_tui.comm import facts, mounts
+from sot_tui.comm import facts, hooks, identity, mounts
 from sot_tui.comm.clock import SystemClock, stamp
 from sot_tui.comm.home import Home
+from sot_tui.comm.hook_input import Input
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -383,6 +384,23 @@ def test_status_when_a_row_binds_the_handle_meanwhile_then_the_look_under_the_lo
     assert run.captured.readouterr().err == "comm-status.sh: @h belongs to row ws-1; stamp discarded\n"
     assert run.agents() == before
     assert status._write(Home(str(run.comm)), "h", "ws-1", facts.Verb.WORKING, "x") == 0
+
+
+def test_status_when_a_question_bears_its_calls_id_then_the_heartbeat_after_the_answer_finds_it(
+    run: Verbs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the scripts' own hook asks it, and as golden `status-askq-marker` was observed."""
+    monkeypatch.setenv("SOT_COMM_ASKQ_ID", "toolu_01/x y")
+    assert run("status", "working", "x") == (0, "", "")
+    assert not (run.comm / "state").exists()
+    assert run("status", "blocked", "which?") == (0, "", "")
+    mark = run.comm / "state" / "askq-toolu_01_x_y.marker"
+    assert (mark.read_bytes(), mark.stat().st_mode & 0o777) == (b"", 0o600)
+    home = Home(str(run.comm))
+    here = identity.who_am_i(home, {"SOT_COMM_TEST_HOST": "box", "SOT_SELF_HOST": "box"}, str(run.project))
+    assert hooks.answer(home, here, Input({"tool_name": "AskUserQuestion", "tool_use_id": "toolu_01/x y"})) == ""
+    assert run.agents()["h"]["floor"] == "user"
+    assert not mark.exists()
 
 
 def test_status_when_a_dialog_shows_then_the_row_is_blocked_until_it_is_gone(run: Verbs) -> None:

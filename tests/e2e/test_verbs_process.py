@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,16 @@ def test_version_when_asked_for_then_one_line(box: Box) -> None:
     assert code == 0
     assert out.startswith(b"sot-tui ")
     assert out.endswith(b", sot-comm protocol v1\n")
+
+
+@pytest.mark.parametrize("words", [[], ["join"], ["hook", "stop"], ["--version"]], ids=str)
+def test_command_when_on_windows_then_one_sentence_and_nothing_else(box: Box, words: list[str]) -> None:
+    """Windows is out of scope, and says so at start."""
+    code = f"import os; os.name = 'nt'; from sot_tui.cli import main; raise SystemExit(main({words!r}))"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=box.work, env=box.env, capture_output=True, check=False)
+    said = b"sot-tui: Windows is not supported; it runs on Linux and macOS, and in WSL on this machine\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, b"", said)
+    assert not box.comm.exists()
 
 
 def test_dashboard_when_there_is_no_terminal_then_it_says_what_else_there_is(box: Box) -> None:
