@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.geometry import Spacing
 
 from sot_tui.comm.fleet import State
 from sot_tui.screens import actions, show
@@ -15,6 +16,7 @@ from sot_tui.screens.place import Dialog
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.events import Click
 
     from sot_tui.screens.desk import Desk
 
@@ -22,6 +24,7 @@ _KEY_CELLS = 14
 _MOST_CELLS, _FRAME_CELLS = 84, 6
 """Cells of the frame at most, as its style sheet has it, and those that border, padding and scrollbar take of it."""
 _MOST_LINES = 4
+_BORDER = Spacing.all(1)
 _MEANING = {
     State.BLOCKED: "it waits on you: a dialog or a question is open",
     State.DONE: "its turn has ended and nobody has viewed it yet",
@@ -60,6 +63,11 @@ class HelpScreen(Dialog[None]):
     def on_resize(self) -> None:
         """Lay it out for the new width."""
         self.piece("help-text", show.Words).say(self._text())
+
+    def on_click(self, event: Click) -> None:
+        """Close at a click beside the text, as on the words in the frame that say how it is closed."""
+        if not self.query_one("#help", VerticalScroll).region.shrink(_BORDER).contains_point(event.screen_offset):
+            self.dismiss()
 
     def _text(self) -> Content:
         lines = [Content.styled(f"Keys {self._below.value}", "b")]

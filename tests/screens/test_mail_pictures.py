@@ -113,6 +113,13 @@ async def wait_for(pilot: Pilot[None], fact: Callable[[], object]) -> None:
     await pilot.pause()
 
 
+def choose(pilot: Pilot[None], handle: str) -> None:
+    """Select a handle in the nav, and have it painted before a dialog lies over it."""
+    lines = pilot.app.screen.query_one("#fleet", Lines)
+    lines.select(handle)
+    lines.repaint()
+
+
 def mine(pilot: Pilot[None]) -> None:
     pilot.app.screen.query_one("#fleet", Lines).select(ME)
 
@@ -299,7 +306,7 @@ async def test_compose(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertio
 async def test_compose_to_one_that_is_not_live(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """That it will be refused is said before it is sent."""
     async with opened(size, fleet()) as pilot:
-        pilot.app.screen.query_one("#fleet", Lines).select("Old-laptop")
+        choose(pilot, "Old-laptop")
         await pilot.press("r")
         await pilot.pause()
         check(pilot, svg, txt)
@@ -325,7 +332,7 @@ async def test_compose_refused(size: Size, svg: SnapshotAssertion, txt: Snapshot
         client.answers[Send] = Outcome(good=False, sentence="FAILED -> @Docs-box: no live session holds @Docs-box")
 
     async with opened(size, fleet(), laid_out=refuses) as pilot:
-        pilot.app.screen.query_one("#fleet", Lines).select("Docs-box")
+        choose(pilot, "Docs-box")
         await pilot.press("r", "h", "i", "ctrl+s")
         await wait_for(pilot, lambda: "no live session" in " ".join(shown(pilot).split()))
         check(pilot, svg, txt)
@@ -367,7 +374,7 @@ async def test_compose_while_it_is_sent(svg: SnapshotAssertion, txt: SnapshotAss
         client.answers[Send] = never
 
     async with opened((80, 24), fleet(), laid_out=slow) as pilot:
-        pilot.app.screen.query_one("#fleet", Lines).select("Docs-box")
+        choose(pilot, "Docs-box")
         await pilot.press("r", "h", "i", "ctrl+s")
         await wait_for(pilot, lambda: "sending …" in shown(pilot))
         check(pilot, svg, txt)

@@ -69,11 +69,10 @@ class KeyLine(show.Words):
         self.say(Content(" " * _GAP).join(parts))
 
     def _fitting(self, room: int) -> list[actions.Action]:
-        """Return what fits, in the table's order; the help and the end are kept before anything else."""
+        """Return what fits, in the table's order; what leads out of here is kept before anything else."""
         left = room + _GAP
         kept: set[int] = set()
-        wanted = sorted(range(len(self._shown)), key=lambda at: self._shown[at].where is not actions.Where.EVERYWHERE)
-        for at in wanted:
+        for at in sorted(range(len(self._shown)), key=lambda at: _rank(self._shown[at])):
             action = self._shown[at]
             needed = show.width(f"{actions.spoken(action.keys[0])} {action.label}") + _GAP
             if needed > left:
@@ -81,6 +80,11 @@ class KeyLine(show.Words):
             left -= needed
             kept.add(at)
         return [action for at, action in enumerate(self._shown) if at in kept]
+
+
+def _rank(action: actions.Action) -> int:
+    """Return how soon an action is left out: the help and the end last, and the way back before them."""
+    return 0 if action.where is actions.Where.EVERYWHERE else 1 if action.name == "back" else 2
 
 
 _GAP = 2

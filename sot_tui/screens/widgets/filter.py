@@ -47,6 +47,16 @@ class _FilterWords(Input):
         event.prevent_default()
 
 
+class _FilterCount(show.Words):
+    """How many lines are shown, and that Esc shows all: so does a click."""
+
+    def on_click(self) -> None:
+        """Show every line again."""
+        line = self.parent
+        if isinstance(line, FilterLine):
+            line.clear()
+
+
 class FilterLine(Horizontal):
     """A filter for the list of an id; `text` is empty while there is none."""
 
@@ -68,7 +78,7 @@ class FilterLine(Horizontal):
         """Lay out what it is, the words, and how many lines fit them."""
         yield show.Words(Content("filter "))
         yield _FilterWords(id="filter-text", restrict=_TYPED, max_length=_LIMIT, compact=True, select_on_focus=False)
-        yield show.Words(id="filter-count")
+        yield _FilterCount(id="filter-count")
 
     @property
     def text(self) -> str:
