@@ -149,6 +149,30 @@ def walk_from(home: Home, pid: int) -> Walk:
     return _walk_in_proc(home, pid) if listing is None else walk_in_listing(listing, pid)
 
 
+def lineage(home: Home, pid: int) -> Walk:
+    """Read the process `pid` and its ancestors, itself first."""
+    above = walk_from(home, pid)
+    listing = home.procs.listing()
+    own = _command_line(home, pid) if listing is None else _listed(listing, pid)
+    return Walk((own, *above.chain), above.complete) if own is not None else Walk(above.chain, complete=False)
+
+
+def not_a_person(home: Home, pid: int) -> str:
+    """Return what keeps the process `pid` from acting for a person; empty when nothing does.
+
+    Contract, Cases: agents are named, and what cannot be read in full is refused, never trusted. A process below an
+    agent, or inside a row's capsule, does what its session says, and not what a person asked for.
+    """
+    walk = lineage(home, pid)
+    judged = judge(walk, "")
+    if judged.agents:
+        return f"it runs below {judged.agents[0]}, an agent"
+    if judged.verdict is Verdict.UNREAD:
+        return "its ancestors cannot be read in full"
+    inside = any(process.args and _program(process.args[0]) == _CAPSULE for process in walk.chain)
+    return "it runs inside a row" if inside else ""
+
+
 def parent_name(home: Home, pid: int) -> str:
     """Return the program name of a process's parent, or nothing when it cannot be read."""
     chain = walk_from(home, pid).chain
@@ -211,6 +235,25 @@ def walk_in_listing(listing: str, pid: int) -> Walk:
     Its commands are one text, split at blanks. A command in parentheses stands for arguments that `ps` cannot read.
     A process that is listed twice is none: an argument with a line break in it may have forged one of the two.
     """
+    listed, doubled = _table(listing)
+    chain: list[Process] = []
+    while pid in listed and pid not in doubled:
+        pid = listed[pid][0]
+        if pid == 0:
+            return Walk(tuple(chain), complete=True)
+        if len(chain) == WALK_LIMIT or pid not in listed:
+            break
+        chain.append(_of_command(listed[pid][1]))
+    return Walk(tuple(chain), complete=False)
+
+
+def _listed(listing: str, pid: int) -> Process | None:
+    listed, doubled = _table(listing)
+    return _of_command(listed[pid][1]) if pid in listed and pid not in doubled else None
+
+
+def _table(listing: str) -> tuple[dict[int, tuple[int, str]], set[int]]:
+    """Return each listed process's parent and command, and the processes that are listed twice."""
     listed: dict[int, tuple[int, str]] = {}
     doubled: set[int] = set()
     for line in listing.split("\n"):
@@ -220,17 +263,13 @@ def walk_in_listing(listing: str, pid: int) -> Walk:
             if int(number) in listed:
                 doubled.add(int(number))
             listed[int(number)] = (int(parent), command)
-    chain: list[Process] = []
-    while pid in listed and pid not in doubled:
-        pid = listed[pid][0]
-        if pid == 0:
-            return Walk(tuple(chain), complete=True)
-        if len(chain) == WALK_LIMIT or pid not in listed:
-            break
-        text = listed[pid][1].strip(" ")
-        known = not (text.startswith("(") and text.endswith(")"))
-        chain.append(Process(tuple(filter(None, text.split(" "))) if known else (text[1:-1],), known))
-    return Walk(tuple(chain), complete=False)
+    return listed, doubled
+
+
+def _of_command(command: str) -> Process:
+    text = command.strip(" ")
+    known = not (text.startswith("(") and text.endswith(")"))
+    return Process(tuple(filter(None, text.split(" "))) if known else (text[1:-1],), known)
 
 
 def _is_id(word: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 
 from sot_tui.comm import names, topology
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 DEFAULT_LABEL = "sot"
 """The label of a daemon that was given none (daemon wire 1.2)."""
+PATH_LIMIT = 103 if sys.platform == "darwin" else 107
+"""Bytes of a socket's path, its closing NUL not counted (sockaddr_un)."""
 
 
 class Local(NamedTuple):
@@ -65,7 +68,10 @@ def of_this_box(home: Home, environ: Mapping[str, str], explicit: str = "") -> F
     said = explicit or environ.get("SOT_SPAWN_ENDPOINT", "")
     if said:
         return Found(said) if parsed(said) else Found("", (_discarding(said),))
-    return Found(_own(home, environ))
+    path = own_socket(home, environ)
+    # What a row is told is taken at its word; by the label alone, there is a daemon only where a socket is.
+    is_there = path and (environ.get("SOT_SOCKET") or _is_socket(home, path))
+    return Found(f"unix:{path}" if is_there else "")
 
 
 def of_the_hub(home: Home, environ: Mapping[str, str], host: str) -> Found:
@@ -77,12 +83,19 @@ def of_the_hub(home: Home, environ: Mapping[str, str], host: str) -> Found:
             return Found(said, tuple(notes))
         if said:
             notes.append(_discarding(said))
-    boxes = topology.read(environ, home.disk)
-    way = topology.way_to_hub(boxes, host, topology.runtime_base()) if isinstance(boxes, topology.Topology) else boxes
+    way = way_to_hub(home, environ, host)
     if isinstance(way, Unlisted):
         return Found("", (*notes, f"comm-lib: the topology gives no way to the hub: {way.why}"))
     # The hub reaches itself, and so does a box of which no file speaks.
-    return Found(way or _own(home, environ), tuple(notes))
+    return Found(way or of_this_box(home, {**environ, "SOT_SPAWN_ENDPOINT": ""}).endpoint, tuple(notes))
+
+
+def way_to_hub(home: Home, environ: Mapping[str, str], host: str) -> str | Unlisted:
+    """Return the endpoint that the topology gives the box `host` for its hub, "" where that is its own daemon."""
+    boxes = topology.read(environ, home.disk)
+    if isinstance(boxes, topology.Topology):
+        return topology.way_to_hub(boxes, host, topology.runtime_base())
+    return boxes if boxes is not None else ""
 
 
 def of_this_box_else_the_hub(home: Home, environ: Mapping[str, str], host: str) -> Found:
@@ -92,20 +105,27 @@ def of_this_box_else_the_hub(home: Home, environ: Mapping[str, str], host: str) 
 
 
 def session_socket(home: Home, environ: Mapping[str, str], label: str) -> str:
-    """Return the path at which a daemon of this label listens, "" when no folder is fit to hold it."""
+    """Return the path at which a daemon of this label listens; one that no socket can have is given a short name."""
+    name = names.slug(label)
+    short = f"/tmp/sot-{os.geteuid()}/sessions"  # noqa: S108  (where the daemons look, too)
+    path = f"{short}/{name}.sock"
     for base in _bases(environ):
-        if _is_private(home, base):
-            return f"{base}/sot/sessions/{names.slug(label)}.sock"
-    return f"/tmp/sot-{os.geteuid()}/sessions/{names.slug(label)}.sock"  # noqa: S108  (where the daemons look, too)
+        if is_private(home, base):
+            path = f"{base}/sot/sessions/{name}.sock"
+            break
+    if len(os.fsencode(path)) <= PATH_LIMIT:
+        return path
+    import hashlib  # noqa: PLC0415  (hardly a folder is so deep)
+
+    return f"{short}/{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}.sock"
 
 
-def _own(home: Home, environ: Mapping[str, str]) -> str:
-    """Return the endpoint of this box's daemon: the one that a row is told, else a socket where it listens."""
+def own_socket(home: Home, environ: Mapping[str, str]) -> str:
+    """Return where this box's daemon listens, or would: what a row is told, else by its label; "" for no such path."""
     told = environ.get("SOT_SOCKET", "")
     if told:
-        return f"unix:{told}" if parsed(f"unix:{told}") else ""
-    path = session_socket(home, environ, environ.get("SOT_BACKEND_LABEL") or DEFAULT_LABEL)
-    return f"unix:{path}" if _is_socket(home, path) else ""
+        return told if parsed(f"unix:{told}") else ""
+    return session_socket(home, environ, environ.get("SOT_BACKEND_LABEL") or DEFAULT_LABEL)
 
 
 def _bases(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -113,7 +133,7 @@ def _bases(environ: Mapping[str, str]) -> tuple[str, ...]:
     return (*([said.rstrip("/")] if said.startswith("/") else []), topology.runtime_base())
 
 
-def _is_private(home: Home, folder: str) -> bool:
+def is_private(home: Home, folder: str) -> bool:
     """Tell whether a folder is a real one, of this account, and closed to every other."""
     try:
         found = home.disk.stat(folder)

@@ -15,6 +15,8 @@ from sot_tui.comm.light import Protocol
 
 _MACOS_PEER = (0, 1)
 """macOS: SOL_LOCAL and LOCAL_PEERCRED, which `socket` does not name (sys/un.h)."""
+_MACOS_PEER_PID = (0, 2)
+"""macOS: SOL_LOCAL and LOCAL_PEERPID, as above."""
 
 
 class Connection(Protocol):
@@ -32,6 +34,19 @@ def account_of(connection: Connection) -> int:
 
     data = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, struct.calcsize("3i"))
     return int(struct.unpack("3i", data)[1])
+
+
+def process_of(connection: Connection) -> int:
+    """Return the process that connected; raises the OSError of a socket that is gone.
+
+    0 is one of another pid namespace, which this one does not show.
+    """
+    if sys.platform == "darwin":
+        return int(struct.unpack_from("i", connection.getsockopt(*_MACOS_PEER_PID, 4))[0])
+    import _socket  # noqa: PLC0415  (as above)
+
+    data = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", data)[0])
 
 
 def is_own(connection: Connection) -> bool:

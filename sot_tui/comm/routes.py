@@ -122,7 +122,7 @@ def _asked(home: Home, environ: Mapping[str, str], found: Found, message: _Messa
     note = "\n".join(found.notes)
     if not found.endpoint:
         return _failed(message.to, nobody, note)
-    asker = wire.caller(environ, names.declared_host(environ, home.procs), message.sender)
+    asker = wire.caller(environ, names.declared_host(environ, home.procs), message.sender, home.path)
     request = {"from": message.sender, "to": message.to, "text": message.text, "broadcast": message.broadcast}
     seconds = inbox_lock.wait_bound(inbox_lock.WRITE_WAIT, environ) + ANSWER_SECS
     answer = wire.ask(home.clock, found.endpoint, asker, "comm.file", request, seconds)

@@ -50,7 +50,7 @@ def asked(home: Home, environ: Mapping[str, str], here: Context, handles: Iterab
     found = endpoints.of_this_box(home, environ)
     if not found.endpoint:
         return Clearance({}, found.notes)
-    asker = wire.caller(environ, here.host, here.name)
+    asker = wire.caller(environ, here.host, here.name, home.path)
     book = registry.read(home)
     rulings: dict[str, Ruling] = {}
     for handle in dict.fromkeys(handles):
@@ -89,7 +89,7 @@ def declared(home: Home, environ: Mapping[str, str], here: Context, handle: str)
     found = endpoints.of_this_box(home, environ)
     if not found.endpoint:
         return "\n".join((*found.notes, f"{warning}no daemon endpoint could be resolved; {until}"))
-    asker = wire.caller(environ, here.host, handle)
+    asker = wire.caller(environ, here.host, handle, home.path)
     request = {"workspace_id": here.row, "handle": handle}
     answer = wire.ask(home.clock, found.endpoint, asker, "agent.join", request, wire.window(environ))
     if isinstance(answer, wire.NoAnswer):

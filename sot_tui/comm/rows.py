@@ -65,7 +65,8 @@ def daemon_of(home: Home, environ: Mapping[str, str], here: Context, explicit: s
     found = endpoints.of_this_box(home, environ, explicit)
     if not found.endpoint:
         return NotDone("; ".join((*found.notes, "no sotd daemon found")))
-    return Daemon(home, found.endpoint, wire.caller(environ, here.host, here.name), wire.window(environ), found.notes)
+    asker = wire.caller(environ, here.host, here.name, home.path)
+    return Daemon(home, found.endpoint, asker, wire.window(environ), found.notes)
 
 
 def host_of(daemon: Daemon) -> str | NotDone:

@@ -14,6 +14,7 @@ import re
 from sot_tui.comm import paths
 from sot_tui.comm.config import read_toml
 from sot_tui.comm.disk import Disk
+from sot_tui.comm.errors import Refused
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -73,6 +74,33 @@ def way_to_hub(found: Topology, host: str, base: str) -> str | Unlisted:
     if host == found.hub:
         return ""
     return f"ssh:{found.hub}" if found.boxes[host].frontend else f"unix:{base}/sot-relay.sock"
+
+
+def plan(found: Topology, host: str, base: str, own: str) -> tuple[str, ...]:
+    """Return the lines by which a box is told of the others (daemon wire 1.5); `own` is its own daemon's endpoint.
+
+    A box that sits behind its own link reaches another one through the hub; the hub by the socket of that box's link.
+    Raises Refused for a box that is not listed.
+    """
+    way = way_to_hub(found, host, base)
+    if isinstance(way, Unlisted):
+        raise Refused(way.why)
+    lines = [f"self {host}", f"hub {found.hub}", f"relay-endpoint {way or own}"]
+    for name, box in found.boxes.items():
+        if name == host or not box.daemon:
+            continue
+        if name == found.hub:
+            lines.append(f"dial {name} {way}")
+        elif not way:
+            lines.append(f"dial {name} {f'unix:{link_socket(base, name)}' if box.frontend else f'ssh:{name}'}")
+        elif found.boxes[host].frontend:
+            lines.append(f"dial {name} ssh:{found.hub}/{name}")
+    return tuple(lines)
+
+
+def link_socket(base: str, host: str) -> str:
+    """Return where, on the hub, the link of the box `host` is reached (daemon wire 1.5)."""
+    return f"{base}/sot-host-{host}.sock"
 
 
 def runtime_base() -> str:

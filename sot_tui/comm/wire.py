@@ -33,6 +33,8 @@ WINDOW_SECS = 10.0
 """Seconds in which an answer is read; `$SOT_SEND_TIMEOUT`, else `$SEND_TIMEOUT`, sets others (daemon wire 2.4)."""
 
 _CHUNK = 1 << 16
+_NUMBER_LIMIT = (1 << 64) - 1
+"""The highest id of a request: what the widest of the usual whole numbers holds."""
 _BUSY_PAUSE_S = 0.02
 """Between two tries at a socket whose queue is full."""
 _QUOTED_LIMIT = 200
@@ -53,11 +55,13 @@ class Caller(NamedTuple):
     """The session's handle; empty when it has none."""
     role: str
     """`agent` in a row, else `cli`."""
+    comm_home: str = ""
+    """The comm home, so that a daemon of this box that serves another one refuses; empty: it is not said."""
 
 
-def caller(environ: Mapping[str, str], host: str, name: str) -> Caller:
+def caller(environ: Mapping[str, str], host: str, name: str, comm_home: str = "") -> Caller:
     """Return who this process is to a daemon."""
-    return Caller(host, name, "agent" if environ.get("SOT_WORKSPACE") else "cli")
+    return Caller(host, name, "agent" if environ.get("SOT_WORKSPACE") else "cli", comm_home)
 
 
 class Answer(NamedTuple):
@@ -94,6 +98,8 @@ class Frame(NamedTuple):
     kind: str
     op: str
     payload: Any
+    number: int = -1
+    """The request's id; -1 where the frame has none that is a whole number."""
 
     @property
     def blob_bytes(self) -> int:
@@ -116,9 +122,10 @@ class _Transport(Protocol):
         """End it, and return what it has to say when no answer came."""
 
 
-def encode(number: int, kind: str, op: str, payload: Mapping[str, Any]) -> bytes:
+def encode(number: int, kind: str, op: str, payload: Mapping[str, Any], rev: int | None = None) -> bytes:
     """Return one frame with its newline; what is no text becomes U+FFFD, as in an inbox line."""
-    text = _compact({"v": 1, "id": number, "kind": kind, "op": op, "payload": payload})
+    revision = {} if rev is None else {"rev": rev}
+    text = _compact({"v": 1, "id": number, "kind": kind, "op": op, **revision, "payload": payload})
     return frames.utf8(text) + b"\n"
 
 
@@ -131,7 +138,10 @@ def decode(line: bytes) -> Frame | None:
     kind, op = found.get("kind"), found.get("op")
     if found.get("v") != 1 or not isinstance(kind, str) or not isinstance(op, str) or "payload" not in found:
         return None
-    return Frame(kind, op, found["payload"])
+    number = found.get("id")
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _NUMBER_LIMIT:
+        number = -1
+    return Frame(kind, op, found["payload"], number)
 
 
 def window(environ: Mapping[str, str]) -> float:
@@ -141,20 +151,27 @@ def window(environ: Mapping[str, str]) -> float:
 
 
 def ask(
-    clock: Clock, endpoint: str, asker: Caller, op: str, payload: Mapping[str, Any], seconds: float
+    clock: Clock,
+    endpoint: str,
+    asker: Caller,
+    op: str,
+    payload: Mapping[str, Any],
+    seconds: float,
+    *,
+    who: str = "the daemon",
 ) -> Answer | NoAnswer:
-    """Ask the daemon at `endpoint` once, over a connection of its own, and return its answer."""
+    """Ask the daemon at `endpoint` once, over a connection of its own, and return its answer; `who` names it."""
     request = encode(1, "req", op, payload)
     if len(request) - 1 > FRAME_LIMIT:
         return NoAnswer(f"frame envelope is {len(request) - 1} bytes; cap is {FRAME_LIMIT}", unsent=True)
-    silent = f"the daemon did not answer at {endpoint}"
+    silent = f"{who} did not answer at {endpoint}"
     deadline = clock.monotonic() + seconds
     opened = _open(clock, endpoint, deadline)
     if isinstance(opened, str):
         return NoAnswer(f"{silent}: {opened}" if opened else silent, unsent=True)
     why, found = "", None
     try:
-        opened.send(_hello(asker) + request, max(0.0, deadline - clock.monotonic()))
+        opened.send(_hello(asker, endpoint) + request, max(0.0, deadline - clock.monotonic()))
     except OSError as error:
         why = _said(error)  # a daemon that refuses may close before it has read all: its word may be there
     try:
@@ -168,7 +185,9 @@ def ask(
     return found
 
 
-def _hello(asker: Caller) -> bytes:
+def _hello(asker: Caller, endpoint: str) -> bytes:
+    # Another box's daemon has another comm home, by another path or by the same.
+    comm_home = asker.comm_home if endpoint.startswith("unix:") else ""
     said = {
         "client_id": "sot-comm",
         "last_seen_revision": 0,
@@ -178,6 +197,7 @@ def _hello(asker: Caller) -> bytes:
         "os_user": f"uid:{os.geteuid()}",
         "role": asker.role,
         "name": asker.name,
+        **({"comm_home": comm_home} if comm_home else {}),
     }
     return encode(1, "req", "hello", said)
 
@@ -262,7 +282,8 @@ def _open(clock: Clock, endpoint: str, deadline: float) -> _Transport | str:
             return _Bridge(clock, where)
         except OSError as error:
             return f"ssh could not be started: {_said(error)}"
-    return _connected(clock, where.path, deadline)
+    connection = connected(clock, where.path, deadline)
+    return connection if isinstance(connection, str) else _Socket(connection)
 
 
 class _Socket:
@@ -284,7 +305,8 @@ class _Socket:
         return ""
 
 
-def _connected(clock: Clock, path: str, deadline: float) -> _Socket | str:
+def connected(clock: Clock, path: str, deadline: float) -> socket | str:
+    """Return a connection to this account's listener at `path`, or why there is none; nothing was sent."""
     # The module `socket` makes enums of hundreds of constants first, which takes half as long as a bare interpreter.
     import _socket  # noqa: PLC0415  (most verbs ask nobody)
 
@@ -307,7 +329,7 @@ def _connected(clock: Clock, path: str, deadline: float) -> _Socket | str:
         connection.close()
         said = _said(error) if isinstance(error, OSError) else str(error)
         return f"{path}: {said}" if said else ""
-    return _Socket(connection)
+    return connection
 
 
 class _Bridge:

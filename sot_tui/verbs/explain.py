@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sot_tui.comm import fleet as rules
+from sot_tui.comm import fleet as rules, fleet_json
 from sot_tui.comm.clock import age_text
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import home_here
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
         return Exit.FAILED
     now = home.clock.now()
     if words != argv:
-        say_json({**_fleet.agent_object(fleet, one, now), "reasons": _reasons(fleet, one, now)})
+        say_json({**fleet_json.agent_object(fleet, one, now), "reasons": _reasons(fleet, one, now)})
     else:
         say(_told(fleet, one, now))
     return Exit.OK

@@ -49,12 +49,13 @@ def main(argv: list[str]) -> int:
 
 def _as_json(home: Home, me: str) -> Exit:
     """Print the whole fleet as the nav has it, in its order."""
-    from sot_tui.verbs import _fleet  # noqa: PLC0415  (the listing in words needs none of it)
+    from sot_tui.comm import fleet_json  # noqa: PLC0415  (the listing in words needs none of it)
+    from sot_tui.verbs import _fleet  # noqa: PLC0415  (as above)
 
     seen = _fleet.read(home)
     if seen is None:
         return Exit.FAILED
-    say_json({"me": me or None, **_fleet.fleet_object(seen, home.clock.now())})
+    say_json({"me": me or None, **fleet_json.fleet_object(seen, home.clock.now())})
     return Exit.OK
 
 

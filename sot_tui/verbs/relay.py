@@ -65,7 +65,7 @@ def _publish(home: Home, host: str, endpoint: str, text: str) -> Exit:
         tell(f"ERROR: {here.refusal}")
         return Exit.FAILED
     request = {"from": here.name, "to": "", "text": text}
-    asker = wire.caller(os.environ, host, here.name)
+    asker = wire.caller(os.environ, host, here.name, home.path)
     said = wire.ask(home.clock, endpoint, asker, "agent.send", request, wire.window(os.environ))
     why = said.why if isinstance(said, wire.NoAnswer) else said.error
     if isinstance(said, wire.Answer) and not why and said.payload.get("ok") is not True:

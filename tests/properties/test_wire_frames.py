@@ -75,7 +75,7 @@ def test_frames_when_cut_anywhere_then_the_same_ones_are_read_and_no_blob_is_tak
     for number, (payload, blob) in enumerate(wanted):
         said = payload if blob is None else {**payload, "blob": {"len": len(blob)}}
         data += wire.encode(number, "evt", f"op{number}", said) + (blob or b"")
-        expected.append(Frame("evt", f"op{number}", said))
+        expected.append(Frame("evt", f"op{number}", said, number))
     assert read(cut(data, places)) == expected
 
 
@@ -83,5 +83,5 @@ def test_frames_when_cut_anywhere_then_the_same_ones_are_read_and_no_blob_is_tak
 def test_frames_when_the_bytes_are_anything_then_the_reader_ends(parts: list[bytes]) -> None:
     answer = wire.encode(1, "res", "ping", {"ok": True})
     assert [frame for frame in read([*parts, b"\n", answer]) if frame.op == "ping"] == [
-        Frame("res", "ping", {"ok": True})
+        Frame("res", "ping", {"ok": True}, 1)
     ]
