@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sot_tui import cli
 from sot_tui.comm import subagent
+from sot_tui.comm.ancestry import Process, Walk, judge
+from sot_tui.comm.hook_entries import ENTRIES
 from sot_tui.comm.hook_input import Input
 
 
@@ -75,3 +79,18 @@ def test_verbs_when_one_is_new_then_it_is_known_whether_a_subagent_may_use_it() 
     named = {verb for verb in cli.VERBS if verb.startswith(subagent.SESSION_VERBS)}
     assert set(cli.VERBS) - of_a_person <= named | of_a_person
     assert not named & of_a_person
+
+
+def test_subagent_when_its_shell_runs_a_verb_then_the_walk_takes_it_for_its_session() -> None:
+    """Contract: "a subagent's shell has its session's ancestry, so the check takes it for the session. ... enforced for
+    Claude Code by the hook above ...; Codex has no such hook, so there the rule is an instruction only."."""
+    chain = (Process(("/bin/zsh", "-c", "comm-poll.sh")), Process(("claude",)), Process(("-zsh",)))
+    assert judge(Walk(chain, complete=True), "").refusal("") is None
+    guarded = {agent for agent, entries in ENTRIES.items() if any(entry.words == "subagent" for entry in entries)}
+    assert guarded == {"claude"}
+    root = Path(__file__).parents[2]
+    skill = next(path for below in ("docs", "sot_tui") for path in root.joinpath(below).rglob("SKILL.md"))
+    told = " ".join(skill.read_text(encoding="utf-8").split())
+    assert (
+        "A subagent, and an agent that you start inside your session, has no handle: it neither sends nor reads" in told
+    )
