@@ -1,12 +1,17 @@
-"""What a person does at a row's terminal, as values, and the modes that say what of it is sent.
+"""A row's terminal as values: what it shows, what a person does at it, and the modes that say what of that is sent.
 
-Product, architecture: they travel as values and are encoded in the capsule, which alone knows the terminal's modes. The
-capsule loads this module, so it stands on the standard library and imports no dataclass.
+Product, architecture: keys, mouse and pastes travel as values and are encoded in the capsule, which alone knows the
+terminal's modes. The capsule loads this module, so it stands on the standard library and imports no dataclass; the
+screens load it too, so it loads no terminal model.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from sot_tui.wake.cells import Cell
+    from sot_tui.wake.terminal import Screen
 
 
 class Key(NamedTuple):
@@ -57,3 +62,27 @@ class Modes(NamedTuple):
     """0 (bytes), 1005 (UTF-8), 1006 (SGR), 1015 (decimal)."""
     alternate: bool = False
     """The alternate screen is shown, where a wheel that no program takes is sent as arrow keys."""
+
+
+class Snapshot(NamedTuple):
+    """What a row's terminal shows, and how far the reader may go by it."""
+
+    screen: Screen
+    phase: str
+    """`starting`, `ready`, `ending` or `ended`."""
+    lag: int
+    """Bytes that the agent wrote and that are not on the screen yet; a screen that lags is never still."""
+    synchronizing: bool
+    """The agent is in the middle of a frame, of which the screen shows nothing yet."""
+
+
+class History(NamedTuple):
+    """Rows that were scrolled off a terminal."""
+
+    first: int
+    """Place of the oldest row that is kept, counted from the start of the run."""
+    total: int
+    """The place behind the newest."""
+    start: int
+    """Place of the first row here."""
+    rows: tuple[tuple[Cell, ...], ...]

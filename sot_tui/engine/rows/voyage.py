@@ -165,6 +165,11 @@ class Voyage:
         _replace(self._disk, f"{self._row}/{_POINTER}", self._run + "\n")
         self._disk.flush_folder(self._row)
 
+    def unmake(self) -> None:
+        """Take the folder of a run away whose agent never ran."""
+        with suppress(OSError):
+            self._remove_files(folder(self._row, self._run))
+
     def recording(self, clock: Clock, columns: int, lines: int) -> Recording:
         """Return what the agent's output is given to."""
         return Recording(self._disk, clock, folder(self._row, self._run), columns, lines)
@@ -189,12 +194,16 @@ class Voyage:
         try:
             if lock >= 0:
                 disk.lock(lock, _EXCLUSIVE_AT_ONCE)
-            for name in sorted(names, key=_LOCK.__eq__):  # the lock last: until then others see it held
-                disk.unlink(f"{path}/{name}")
-            disk.rmdir(path)
+            self._remove_files(path)
         finally:
             if lock >= 0:
                 disk.close(lock)
+
+    def _remove_files(self, path: str) -> None:
+        for name in sorted(self._disk.listdir(path), key=_LOCK.__eq__):  # the lock last: until then it is seen held
+            if name in _MADE_HERE:
+                self._disk.unlink(f"{path}/{name}")
+        self._disk.rmdir(path)
 
 
 def _replace(disk: Disk, path: str, text: str) -> None:

@@ -1,0 +1,340 @@
+"""The engine's end of a capsule's lane.
+
+Private and versioned (lane_wire); the other end must be of this account. A capsule that does not answer in time, or
+that says what no capsule says, is gone as far as this lane goes: nothing is known of it, and a new lane may be opened.
+A screen comes as the rows that have changed since the last one. No answer is never taken for a yes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from sot_tui.comm import peers
+from sot_tui.comm.errors import SotError
+from sot_tui.engine.rows import lane_wire
+from sot_tui.engine.rows.lane_wire import LANE, Malformed
+from sot_tui.engine.rows.values import History, Snapshot
+from sot_tui.wake.terminal import Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sot_tui.engine.rows.values import Key, Mouse
+
+ANSWER_SECS = 2.0
+"""Seconds in which a capsule answers, where a caller names no others: it never waits for anything itself."""
+
+_OUTGOING_LIMIT = 1 << 22
+
+
+class LaneGone(SotError):
+    """The capsule does not answer over this lane; open another one, or look whether it lives."""
+
+
+class LaneForeign(SotError):
+    """The capsule speaks another version of the lane: it is left alone."""
+
+    def __init__(self, sentence: str, version: int) -> None:
+        super().__init__(sentence)
+        self.version = version
+
+    def __reduce__(self) -> tuple[type[LaneForeign], tuple[str, int]]:
+        return LaneForeign, (self.sentence, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStatus:
+    """How a capsule says that its row stands. Texts of the agent's are foreign."""
+
+    pid: int
+    """The capsule's process."""
+    start: str
+    """When that process began, as a proof has it."""
+    row: str
+    """The row's folder."""
+    run: str
+    phase: str
+    """`starting`, `ready`, `ending` or `ended`."""
+    agent: int
+    """The agent's process."""
+    exit: int | None
+    signal: int | None
+    reason: str
+    """Why the agent was asked to end."""
+    revision: int
+    lag: int
+    synchronizing: bool
+    queued: int
+    """Bytes of input that the agent has not read."""
+    title: str
+    status: str
+    began: float
+    cols: int
+    lines: int
+    sized_by: str
+    lost: int
+    """Characters that could not be recorded since the disk last took any."""
+    faults: int
+    """How often the terminal model has failed."""
+    fault: str
+    """What went wrong last; empty when nothing did."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request that waits for its answer."""
+
+    answered: asyncio.Future[list[dict[str, Any]]]
+    parts: list[dict[str, Any]]
+
+
+class Lane:
+    """One open lane. Make it with `open`; after `closed` is set it answers nothing more."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeout_s: float) -> None:
+        self._reader, self._writer = reader, writer
+        self._timeout_s = timeout_s
+        self._number = 0
+        self._asked: dict[int, _Asked] = {}
+        self._changed: list[Callable[[], None]] = []
+        self._on_closed: list[Callable[[], None]] = []
+        self._rows: tuple[lane_wire.Row, ...] = ()
+        self._revision = -1
+        self.closed = asyncio.Event()
+        """Set when nothing more comes over this lane."""
+        self.why_closed = ""
+        """Why, in one sentence."""
+        self.has_ended = False
+        """The capsule said that its run is over, and on disk."""
+        self._listening = asyncio.create_task(self._listen(), name="lane")
+
+    @classmethod
+    async def open(cls, path: str, timeout_s: float = ANSWER_SECS) -> Self:
+        """Open the lane at a path; raise LaneGone when nobody answers there, LaneForeign for another version."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                reader, writer = await asyncio.open_unix_connection(path, limit=lane_wire.LINE_LIMIT + 1)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise LaneGone(f"no capsule answers at {path}: {str(error) or 'it does not accept'}") from error
+        if not peers.is_own(writer.get_extra_info("socket")):
+            writer.close()
+            raise LaneGone(f"{path}: not connecting: another OS account listens on this socket")
+        lane = cls(reader, writer, timeout_s)
+        try:
+            await lane._greet()
+        except BaseException:
+            await lane.close()
+            raise
+        return lane
+
+    async def _greet(self) -> None:
+        said = (await self._ask("hello", lane=LANE))[0]
+        if "error" in said:
+            version = said.get("lane")
+            raise LaneForeign(str(said["error"]), version if isinstance(version, int) else 0)
+
+    # -- how it stands -----------------------------------------------------------------------------------------------
+
+    async def status(self) -> LaneStatus:
+        """Return how the row stands."""
+        said = await self._answer("status")
+        try:
+            return LaneStatus(**{name: said[name] for name in LaneStatus.__slots__})
+        except LookupError as error:
+            raise self._broken(f"a status without {error}") from error
+
+    async def snapshot(self) -> Snapshot:
+        """Return what the row's terminal shows."""
+        parts = await self._parts("snapshot", since=self._revision)
+        first = parts[0]
+        try:
+            screen = self._merged(first, parts)
+            return Snapshot(screen, str(first["phase"]), int(first["lag"]), bool(first["synchronizing"]))
+        except (LookupError, TypeError, ValueError, Malformed) as error:
+            raise self._broken(f"a screen that cannot be read: {error}") from error
+
+    async def history(self, start: int, count: int) -> History:
+        """Return rows that were scrolled off, from a place on, as far as they are kept and one answer holds."""
+        parts = await self._parts("history", start=start, count=min(count, lane_wire.HISTORY_ROWS))
+        try:
+            columns, first, total = (int(parts[0][name]) for name in ("cols", "first", "total"))
+            rows: dict[int, lane_wire.Row] = {}
+            for part in parts:
+                rows |= lane_wire.rows_of(part, columns)
+            return History(first, total, min(rows, default=max(start, first)), tuple(rows[at] for at in sorted(rows)))
+        except (LookupError, TypeError, ValueError, Malformed) as error:
+            raise self._broken(f"history that cannot be read: {error}") from error
+
+    def on_changed(self, changed: Callable[[], None]) -> None:
+        """Have `changed` called when there is another screen than the last that was asked for; once until it is."""
+        self._changed.append(changed)
+        if len(self._changed) == 1:
+            self._post("watch")
+
+    def on_closed(self, closed: Callable[[], None]) -> None:
+        """Have `closed` called when nothing more comes."""
+        if self.closed.is_set():
+            closed()
+        else:
+            self._on_closed.append(closed)
+
+    # -- what is done to it ------------------------------------------------------------------------------------------
+
+    async def keys(self, pressed: Iterable[Key]) -> str:
+        """Press keys; return why not, nothing when the agent's terminal took them."""
+        return await self._told("keys", keys=[lane_wire.of_key(key) for key in pressed])
+
+    async def mouse(self, mouse: Mouse) -> str:
+        """Do what a mouse does; return why not."""
+        return await self._told("mouse", **lane_wire.of_mouse(mouse))
+
+    async def paste(self, text: str) -> str:
+        """Paste a text; return why not."""
+        return _too_much(len(text)) or await self._told("paste", text=text)
+
+    async def type(self, data: bytes) -> str:
+        """Send bytes as they are; return why not."""
+        return _too_much(len(data)) or await self._told("type", data_b64=base64.b64encode(data).decode())
+
+    async def resize(self, columns: int, lines: int, who: str = "") -> str:
+        """Give the terminal a size; return why not."""
+        return await self._told("resize", cols=columns, lines=lines, who=who)
+
+    async def end(self, reason: str) -> str:
+        """Have the agent ended; return why not. It has ended when the lane closes and `has_ended` is true."""
+        return await self._told("end", reason=reason)
+
+    async def close(self) -> None:
+        """Let go of the lane; the capsule goes on."""
+        self._listening.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._listening
+        self._end("it was closed here")
+        with suppress(OSError):
+            await self._writer.wait_closed()
+
+    # -- requests and answers ----------------------------------------------------------------------------------------
+
+    async def _told(self, op: str, **more: object) -> str:
+        return str((await self._ask(op, **more))[0].get("error", ""))
+
+    async def _answer(self, op: str, **more: object) -> dict[str, Any]:
+        return (await self._parts(op, **more))[0]
+
+    async def _parts(self, op: str, **more: object) -> list[dict[str, Any]]:
+        """Ask what no capsule refuses, and return the parts of the answer."""
+        parts = await self._ask(op, **more)
+        if "error" in parts[0]:
+            raise self._broken(str(parts[0]["error"]))
+        return parts
+
+    async def _ask(self, op: str, **more: object) -> list[dict[str, Any]]:
+        asked = _Asked(asyncio.get_running_loop().create_future(), [])
+        number = self._post(op, **more)
+        self._asked[number] = asked
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await asked.answered
+        except TimeoutError as error:
+            raise self._broken(f"no answer to {op} within {self._timeout_s:g} s") from error
+        finally:
+            self._asked.pop(number, None)
+
+    def _post(self, op: str, **more: object) -> int:
+        if self.closed.is_set():
+            raise LaneGone(f"the capsule is gone: {self.why_closed}")
+        self._number += 1
+        line = lane_wire.line({"id": self._number, "op": op, **more})
+        if len(line) > lane_wire.LINE_LIMIT or self._writer.transport.get_write_buffer_size() > _OUTGOING_LIMIT:
+            raise LaneGone("more than a lane takes at once; nothing was asked")
+        self._writer.write(line)
+        return self._number
+
+    def _broken(self, why: str) -> LaneGone:
+        """Close the lane and return the reason, to be raised."""
+        self._listening.cancel()
+        self._end(why)
+        return LaneGone(f"the capsule is gone: {why}")
+
+    def _merged(self, first: dict[str, Any], parts: list[dict[str, Any]]) -> Screen:
+        columns, lines = int(first["cols"]), int(first["lines"])
+        rows: list[lane_wire.Row | None] = [*self._rows[:lines], *[None] * (lines - len(self._rows))]
+        for part in parts:
+            for place, row in lane_wire.rows_of(part, columns).items():
+                rows[place] = row
+        whole = tuple(row for row in rows if row is not None and len(row) == columns)
+        if len(whole) != lines:
+            raise Malformed("rows are missing")
+        cursor_x, cursor_y = (int(at) for at in first["cursor"])
+        screen = Screen(
+            columns,
+            lines,
+            whole,
+            cursor_x,
+            cursor_y,
+            bool(first["visible"]),
+            int(first["shape"]),
+            str(first["title"]),
+            str(first["icon"]),
+            str(first["status"]),
+            bool(first["alternate"]),
+            frozenset(int(mode) for mode in first["modes"]),
+            int(first["revision"]),
+        )
+        self._rows, self._revision = whole, screen.revision
+        return screen
+
+    # -- what comes --------------------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        why = "it has closed the lane"
+        try:
+            while line := await self._reader.readline():
+                if not line.endswith(b"\n"):
+                    break
+                self._take(lane_wire.parsed(line[:-1]))
+        except (OSError, ValueError, Malformed) as error:
+            why = f"what came over the lane cannot be read: {error}"
+        self._end(why)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        match message.get("event"):
+            case "changed":
+                for changed in tuple(self._changed):
+                    changed()
+                return
+            case "ended":
+                self.has_ended = True
+                return
+            case None:
+                pass
+            case _:
+                return  # of a later build of the same version
+        asked = self._asked.get(lane_wire.number_of(message))
+        if asked is None or asked.answered.done():
+            return
+        asked.parts.append(message)
+        if message.get("more") is not True:
+            asked.answered.set_result(asked.parts)
+
+    def _end(self, why: str) -> None:
+        if self.closed.is_set():
+            return
+        self.why_closed = why
+        self.closed.set()
+        self._writer.close()
+        for asked in self._asked.values():
+            if not asked.answered.done():
+                asked.answered.set_exception(LaneGone(f"the capsule is gone: {why}"))
+                asked.answered.exception()  # whoever asked may have left
+        for closed in self._on_closed:
+            closed()
+
+
+def _too_much(length: int) -> str:
+    limit = lane_wire.QUEUE_LIMIT
+    return f"more than {limit} bytes at once; nothing was typed" if length > limit else ""
