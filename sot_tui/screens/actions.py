@@ -100,6 +100,8 @@ TABLE = (
     Action(Where.EVENTS, "back", ("escape",), "back", "Show every line again; then go back."),
     Action(Where.MAIL, "reply", ("r",), "reply", "Reply to the selected message.", writes=True, types=True),
     Action(Where.MAIL, "open_letter", ("enter",), "open", "Open the selected message; in a search, where it lies."),
+    Action(Where.MAIL, "pane_left", ("left",), "panes", "To the left: from the message to the list, to the handles."),
+    Action(Where.MAIL, "pane_right", ("right",), "", "To the right: from the handles to the list, into the message."),
     Action(Where.MAIL, "compose", ("c",), "compose", "Write to anybody.", writes=True, types=True),
     Action(Where.MAIL, "search", ("slash",), "search", "Search in all inboxes.", types=True),
     Action(Where.MAIL, "threads", ("t",), "threads", "What was said with each peer, both ways."),

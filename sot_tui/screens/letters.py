@@ -11,8 +11,8 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
-from textual.containers import Container, Vertical
+from textual import events, on, work
+from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 
 from sot_tui.comm.clock import seconds_of
@@ -21,7 +21,7 @@ from sot_tui.comm.text import visible_lines
 from sot_tui.engine.client import Body, Kind, Known, LayOut, MarkOpened, Outcome, ReadLetter, TakeUp
 from sot_tui.screens import compose, editor, show
 from sot_tui.screens.actions import Where, bindings
-from sot_tui.screens.place import MEDIUM_FROM, Place
+from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
 from sot_tui.screens.unsent import UnsentScreen
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
 from sot_tui.screens.widgets.lines import Lines, Piece
@@ -80,6 +80,15 @@ class LettersScreen(Place[None]):
     def opened(self, letter: Letter) -> None:
         """Keep in the list that a message was opened."""
 
+    def beside(self) -> Widget | None:
+        """Return what stands on the left of all of it."""
+        return None
+
+    @property
+    def is_read(self) -> bool:
+        """Tell whether who looks at a message means it."""
+        return True
+
     def above(self) -> list[Widget]:
         """Return what stands between the title and the index."""
         return []
@@ -102,13 +111,18 @@ class LettersScreen(Place[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the title, the index beside or above the message, and the two lines at the foot."""
-        yield show.Words(id="mail-title")
-        yield from self.above()
-        with Container(id="mail"):
-            yield Lines(self._paint, id="index")
-            with Vertical(id="letter"):
-                yield show.Words(id="letter-head")
-                yield Reader(id="letter-text")
+        beside = self.beside()
+        with Horizontal(id="panes"):
+            if beside is not None:
+                yield beside
+            with Vertical(id="listed"):
+                yield show.Words(id="mail-title")
+                yield from self.above()
+                with IndexAndLetter(id="mail"):
+                    yield Lines(self._paint, id="index")
+                    with Vertical(id="letter"):
+                        yield show.Words(id="letter-head")
+                        yield Reader(id="letter-text")
         yield MessageLine(self.desk)
         yield KeyLine(Where.MAIL)
 
@@ -120,7 +134,7 @@ class LettersScreen(Place[None]):
         letter = self._shown
         if letter is not None:
             self._say_head(letter)
-            if self.is_current and self.desk.now() - self._shown_since >= OPENED_SECS:
+            if self.is_current and self.is_read and self.desk.now() - self._shown_since >= OPENED_SECS:
                 self.mark(letter)
 
     # -- the index -----------------------------------------------------------------------------------------------------
@@ -258,6 +272,10 @@ class LettersScreen(Place[None]):
         why = super().why_not(name)
         if why:
             return why
+        if name == "pane_left" and not self.piece("letter-text", Reader).has_focus:
+            return "there is nothing further to the left"
+        if name == "pane_right" and self.piece("letter-text", Reader).has_focus:
+            return "there is nothing further to the right"
         if name in {"threads", "sent"}:
             return "" if self.owner() else "you have no handle here yet, so no mail"
         if name not in _ABOUT_ONE:
@@ -269,12 +287,28 @@ class LettersScreen(Place[None]):
 
     def action_open_letter(self) -> None:
         """Open the selected message: it gets the keys, so that they scroll it."""
+        self.into_letter()
+
+    def into_letter(self) -> None:
+        """Give the selected message the keys."""
         letter = self.letter()
-        if letter is None:
-            return
-        self.mark(letter)
-        self.piece("mail", Container).add_class("reading")
-        self.piece("letter-text", Reader).focus()
+        if letter is not None:
+            self.mark(letter)
+            self.piece("mail", Container).add_class("reading")
+            self.piece("letter-text", Reader).focus()
+
+    def out_of_letter(self) -> None:
+        """Give the index the keys."""
+        self.piece("mail", Container).remove_class("reading")
+        self.piece("index", Lines).focus()
+
+    def action_pane_left(self) -> None:
+        """Give the keys to what is on the left."""
+        self.out_of_letter()
+
+    def action_pane_right(self) -> None:
+        """Give the keys to what is on the right."""
+        self.into_letter()
 
     def action_reply(self) -> AwaitMount | None:
         """Reply to the selected message."""
@@ -362,13 +396,20 @@ class LettersScreen(Place[None]):
     def action_back(self) -> None:
         """Give the keys back to the index, or leave."""
         if self.piece("letter-text", Reader).has_focus:
-            self.piece("mail", Container).remove_class("reading")
-            self.piece("index", Lines).focus()
+            self.out_of_letter()
         else:
             self.dismiss()
 
 
-_ABOUT_ONE = frozenset({"open_letter", "reply", "copy", "open_outside"})
+class IndexAndLetter(Container):
+    """The index and the selected message: side by side where there is room for both, else one above the other."""
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay them out for the room there is."""
+        self.set_class(event.size.width >= WIDE_FROM, "split")
+
+
+_ABOUT_ONE = frozenset({"open_letter", "pane_right", "reply", "copy", "open_outside"})
 """The actions on the selected message."""
 
 

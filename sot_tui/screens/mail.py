@@ -11,12 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from textual import work
+from textual import events, on, work
 
 from sot_tui.comm.fleet import Stance
 from sot_tui.engine.client import Listed, OpenMail, Page
 from sot_tui.screens import show
+from sot_tui.screens.beside import Beside
 from sot_tui.screens.letters import LettersScreen
+from sot_tui.screens.place import WIDE_FROM
 from sot_tui.screens.widgets.lines import Lines, Numbered
 
 if TYPE_CHECKING:
@@ -37,8 +39,17 @@ class MailScreen(LettersScreen):
     def __init__(self, desk: Desk, handle: str, *, at: int = 0) -> None:
         super().__init__(desk)
         self.handle = handle
+        self._beside = Beside(desk, handle)
+        self._passing = False
+        """Whether the person only goes along the handles beside it, by keys: that polls and opens nothing."""
+        self._forget(at)
+
+    def _forget(self, at: int = 0) -> None:
+        """Know nothing of the inbox yet."""
         self._at = at
         """The line that is to be selected first; 0 lets the mail say."""
+        self._looked = False
+        handle = self.handle
         self._page = Page(handle)
         self._letters: dict[int, Letter] = {}
         self._missing: set[int] = set()
@@ -56,11 +67,93 @@ class MailScreen(LettersScreen):
     @property
     def _polls(self) -> bool:
         """Tell whether reading this inbox moves its cursor."""
-        return self.own and self.desk.fleet.stance is Stance.HOST
+        return self.own and not self._passing and self.desk.fleet.stance is Stance.HOST
 
     def owner(self) -> str:
         """Return whose mail this is."""
         return self.handle
+
+    # -- the handles beside it -----------------------------------------------------------------------------------------
+
+    def beside(self) -> Beside:
+        """Return the handles, which a wide screen shows beside the mail."""
+        return self._beside
+
+    @property
+    def is_read(self) -> bool:
+        """Tell whether who looks at a message means it; who moves along the handles only passes by."""
+        return not self._passing
+
+    @on(Beside.Turned)
+    def _turned(self, event: Beside.Turned) -> None:
+        if event.handle != self.handle:
+            self.handle, self._passing = event.handle, True
+            self._forget()
+            self.piece("index", Lines).show(())
+            self.say_title()
+            self.show_letter()
+            self._read()
+        if event.meant:
+            self._enter()
+
+    @on(Beside.Entered)
+    def _entered(self) -> None:
+        self.out_of_letter()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Who goes into the mail means it."""
+        if event.widget is not self._beside.lines:
+            self._enter()
+
+    def _enter(self) -> None:
+        if self._passing:
+            self._passing = False
+            self.say_title()
+            if self._polls:
+                self._read()
+
+    def on_resize(self) -> None:
+        """Lay it out anew; the handles, when they are hidden now, keep no keys."""
+        self._beside.fleet_changed()
+        if self.size.width < WIDE_FROM and self.focused in {None, self._beside.lines}:
+            self.out_of_letter()
+
+    def time_passed(self) -> None:
+        """Show the ages of now."""
+        super().time_passed()
+        if self.is_open:
+            self._beside.fleet_changed()
+
+    def why_not(self, name: str) -> str:
+        """Return why an action can do nothing now."""
+        if self._beside.lines.has_focus:
+            if name in {"open_letter", "pane_right"}:
+                return ""
+        elif name == "pane_left" and self._beside.display:
+            return ""
+        return super().why_not(name)
+
+    def action_pane_left(self) -> None:
+        """Go from the message to the list, and from the list to the handles."""
+        if self.piece("index", Lines).has_focus:
+            self._beside.lines.focus()
+        else:
+            super().action_pane_left()
+
+    def action_pane_right(self) -> None:
+        """Go from the handles to the list, and from the list into the message."""
+        if self._beside.lines.has_focus:
+            self.out_of_letter()
+        else:
+            super().action_pane_right()
+
+    def action_open_letter(self) -> None:
+        """Open the selected message; from the handles beside it, open the mail."""
+        if self._beside.lines.has_focus:
+            self._beside.view(asked=False)
+            self.out_of_letter()
+        else:
+            super().action_open_letter()
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -72,6 +165,8 @@ class MailScreen(LettersScreen):
 
     def fleet_changed(self) -> None:
         """Read again when the count of this inbox is another one."""
+        if self.is_open:
+            self._beside.fleet_changed()
         if self.is_open and self._read_for not in {None, self.desk.fleet.mail_of(self.handle)}:
             self._read()
 
@@ -95,15 +190,15 @@ class MailScreen(LettersScreen):
         for note in page.notes:
             self.desk.refuse(note)
         if page.batch:
-            self.call_after_refresh(self._listed, page.batch, page.total)
+            self.call_after_refresh(self._listed, page)
 
     @work(group="listed", exit_on_error=False)
-    async def _listed(self, batch: int, total: int) -> None:
+    async def _listed(self, page: Page) -> None:
         """The whole batch stands in the index: only now the cursor may pass it."""
-        outcome = await self.desk.client.do(Listed(batch))
+        outcome = await self.desk.client.do(Listed(page.batch))
         self.desk.say(outcome)
-        if outcome.good:
-            self._listed_up_to = total
+        if outcome.good and page.handle == self.handle:
+            self._listed_up_to = page.total
             self.show_letter()
 
     # -- the index -----------------------------------------------------------------------------------------------------
@@ -118,7 +213,7 @@ class MailScreen(LettersScreen):
         ):
             known.clear()  # it was cut back, or it is another inbox
             self._listed_up_to = 0
-        self._page = page
+        self._page, self._looked = page, True
         self._hold(page)
         index = self.piece("index", Lines)
         index.show(Numbered(page.total), first=str(self._first_to_select(page)))
@@ -170,7 +265,7 @@ class MailScreen(LettersScreen):
             page = await self.desk.client.do(OpenMail(self.handle, PAGE_LETTERS, before=before))
         finally:
             self._fetching = False
-        if not self.is_open:
+        if not self.is_open or page.handle != self.handle:
             return
         self._hold(page)
         if page.fault:
@@ -191,7 +286,7 @@ class MailScreen(LettersScreen):
             " [b]mail of $handle[/]  [$foreground 60%]$how · $count[/]",
             handle=self.handle,
             how="your mail" if self._polls else "a look, no cursor moves",
-            count="it could not be read" if self._page.fault else count,
+            count="it could not be read" if self._page.fault else count if self._looked else "reading …",
         )
         self.piece("mail-title", show.Words).say(title)
 
@@ -199,11 +294,12 @@ class MailScreen(LettersScreen):
         """Say why there is no message."""
         if self._page.total and self.piece("index", Lines).selected is not None:
             return "this message is being read …"
-        return self._page.fault or "no mail"
+        return (self._page.fault or "no mail") if self._looked else ""
 
     def opened(self, letter: Letter) -> None:
         """Keep that a message was opened."""
-        if letter.line in self._letters and self._letters[letter.line].mark == letter.mark:
+        known = self._letters.get(letter.line)
+        if letter.inbox == self.handle and known is not None and known.mark == letter.mark:
             self._letters[letter.line] = letter
 
     def letter(self) -> Letter | None:

@@ -7,7 +7,7 @@ lines, dimmed and with their age, and is never shown as an empty fleet.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.containers import Horizontal, Vertical
@@ -15,11 +15,11 @@ from textual.content import Content
 
 from sot_tui.comm import fleet as rules
 from sot_tui.comm.clock import age_text, seconds_of
-from sot_tui.comm.fleet import BY_HAND, MADE_ANEW, UNLISTED, Agent, LockPhase, MailCount, Reading, Stance, State
+from sot_tui.comm.fleet import BY_HAND, MADE_ANEW, UNLISTED, Agent, LockPhase, Reading, Stance, State
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.names import is_handle
 from sot_tui.engine.client import ClearDone, Kind, Leave, OpenMail, Outcome, SetAside
-from sot_tui.screens import show
+from sot_tui.screens import handles, show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
@@ -27,17 +27,16 @@ from sot_tui.screens.widgets.filter import FilterLine
 from sot_tui.screens.widgets.lines import Lines, Piece
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.widget import AwaitMount
 
-    from sot_tui.comm.fleet import Fleet, Shown
+    from sot_tui.comm.fleet import Fleet
     from sot_tui.engine.client import Letter
     from sot_tui.screens.desk import Desk
 
-_STATE_CELLS = 11
-_MAIL_CELLS = 4
-_AGE_CELLS = 6
 _LABEL_CELLS = 12
 _LINES_OF = {"says": 2, "why": 2}
 """Lines that a label of the detail may take; any other one takes one."""
@@ -45,27 +44,6 @@ _NARROW_LINES = 3
 """Lines of the detail where there is room for nothing but what the session says."""
 _HEADER_GAPS = 8
 _LAST_LETTERS = 2
-
-
-class Columns(NamedTuple):
-    """How many cells each column of the nav has; 0 leaves it out."""
-
-    handle: int
-    state: int
-    summary: int
-    mail: int
-    host: int
-
-
-def columns(fleet: Fleet, width: int) -> Columns:
-    """Return the columns for a width: shape, handle and age alone when narrow, everything when wide."""
-    longest = max((show.width(show.plain(handle)) for handle in fleet.agents), default=0)
-    if width < MEDIUM_FROM:
-        return Columns(max(8, width - 4 - _MAIL_CELLS - _AGE_CELLS - 1), 0, 0, _MAIL_CELLS, 0)
-    most, host = (30, 14) if width >= WIDE_FROM else (22, 0)
-    handle = max(12, min(most, longest))
-    used = 4 + _STATE_CELLS + handle + 2 + _MAIL_CELLS + _AGE_CELLS + (host + 2 if host else 0) + 1
-    return Columns(handle, _STATE_CELLS, max(0, width - used), _MAIL_CELLS, host)
 
 
 class NavScreen(Place[None]):
@@ -77,7 +55,7 @@ class NavScreen(Place[None]):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
-        self._columns = columns(desk.fleet, 80)
+        self._columns = handles.columns(desk.fleet, 80)
         self._columns_for: tuple[object, int] = (None, 0)
         self._last: tuple[str, tuple[Letter, ...]] = ("", ())
         self._looked_for: tuple[object, ...] = ()
@@ -140,7 +118,7 @@ class NavScreen(Place[None]):
             return
         fleet, now = self.desk.fleet, self.desk.now()
         if self._columns_for[0] is not fleet.agents or self._columns_for[1] != self.size.width:
-            self._columns, self._columns_for = columns(fleet, self.size.width), (fleet.agents, self.size.width)
+            self._columns, self._columns_for = handles.columns(fleet, self.size.width), (fleet.agents, self.size.width)
         self._show_header(fleet, now)
         self._show_banners(fleet, now)
         self._show_lines(fleet, now)
@@ -163,7 +141,7 @@ class NavScreen(Place[None]):
         if fleet.registry.reading is Reading.NOT_YET:
             told = Content.styled("reading the registry …", "$foreground 60%")
         else:
-            told = _counts_words(found, room)
+            told = handles.counts_words(found, room)
         if fleet.registry.reading is Reading.UNREADABLE and fleet.registry.read_at is None:
             told = Content.styled("who needs you is not known", "$foreground 60%")
         elif fleet.registry.reading is Reading.UNREADABLE:
@@ -225,7 +203,7 @@ class NavScreen(Place[None]):
             empty.say(_nobody_words(fleet, self.size.width))
         heads = self.piece("columns", show.Words)
         heads.display = not nobody
-        heads.say(Content.styled(_heads(self._columns), "$foreground 50%"))
+        heads.say(Content.styled(handles.heads(self._columns), "$foreground 50%"))
 
     def _show_detail(self, fleet: Fleet, now: float) -> None:
         one = self._one(fleet)
@@ -253,14 +231,8 @@ class NavScreen(Place[None]):
         self.piece("detail-body", show.Words).say(Content("\n").join(lines))
 
     def _paint(self, handle: str, width: int, chosen: bool) -> tuple[Piece, ...]:
-        fleet, now = self.desk.fleet, self.desk.now()
-        one = fleet.agents.get(handle)
-        if one is None:
-            return ()
-        shown = rules.derive(fleet, one, now)
-        old = fleet.registry.reading is Reading.UNREADABLE
-        needed = rules.need(fleet, one, now) is not None
-        return tuple(_line(fleet, one, shown, self._columns, _Manner(chosen, needed, old, now, width)))
+        del width  # the columns have it
+        return handles.line(self.desk.fleet, handle, self._columns, self.desk.now(), chosen=chosen)
 
     # -- the filter --------------------------------------------------------------------------------------------------
 
@@ -307,6 +279,24 @@ class NavScreen(Place[None]):
         lines.select(handle)
         lines.repaint()
         lines.focus()
+
+    # -- what is open beside it ----------------------------------------------------------------------------------------
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """Return the handles that are shown, in their order."""
+        return self.piece("fleet", Lines).keys
+
+    def follow(self, handle: str) -> None:
+        """Select the handle that another place has turned to."""
+        self._settled = True
+        self.piece("fleet", Lines).select(handle)
+
+    def viewed(self, handle: str, *, asked: bool = True) -> None:
+        """Clear the `done` of a handle that a person has viewed; one who asked for it is told why it cannot be."""
+        fleet, one = self.desk.fleet, self.desk.fleet.agents.get(handle)
+        if one is not None and one.done and (asked or (fleet.stance is Stance.HOST and rules.is_here(fleet, one))):
+            self._clear(handle)
 
     # -- what a person does ------------------------------------------------------------------------------------------
 
@@ -357,9 +347,7 @@ class NavScreen(Place[None]):
     def _viewed(self, event: Lines.Clicked) -> None:
         """A click is "a person viewed this line" (product, The nav)."""
         self._settled = True
-        one = self.desk.fleet.agents.get(event.key)
-        if one is not None and one.done:
-            self._clear(event.key)
+        self.viewed(event.key)
 
     @on(Lines.Opened, "#fleet")
     def _open_clicked(self, event: Lines.Opened) -> None:
@@ -483,10 +471,7 @@ class NavScreen(Place[None]):
     def _open(self, handle: str) -> None:
         from sot_tui.screens.mail import MailScreen
 
-        one = self.desk.fleet.agents.get(handle)
-        hosts = self.desk.fleet.stance is Stance.HOST
-        if one is not None and one.done and hosts and rules.is_here(self.desk.fleet, one):
-            self._clear(handle)  # who opens it has viewed it
+        self.viewed(handle, asked=False)  # who opens it has viewed it
         self.app.push_screen(MailScreen(self.desk, handle))
 
     @work(group="clear", exit_on_error=False)
@@ -554,42 +539,6 @@ _ABOUT_ONE = frozenset({"open_mail", "reply", "clear_done", "aside", "leave", "c
 """The actions on the selected handle."""
 
 
-_COUNTED = (  # who is blocked needs the person, and stands in that number already
-    (State.WORKING, "working"),
-    (State.DONE, "done"),
-    (State.STALE, "stale"),
-    (State.WAITING, "waiting"),
-    (State.IDLE, "idle"),
-    (State.SILENT, "no signal"),
-)
-
-
-def _counts_words(found: rules.Counts, room: int) -> Content:
-    """Return the counts, as many as fit in words, the rest as shapes, the least telling left out first."""
-    needs = found.needs
-    words = f"{needs} need{'s' if needs == 1 else ''} you" if needs else "nobody needs you"
-    first = Content.styled(words, "b $state-blocked" if needs else "$state-done")
-    there = [(state, word) for state, word in _COUNTED if found.by_state[state]]
-    spelled = [Content.styled(f"{found.by_state[state]} {word}", _state_style(state)) for state, word in there]
-    shapes = [
-        Content.styled(f"{show.SHAPES[state]} {found.by_state[state]}", _state_style(state)) for state, _ in there
-    ]
-    for words_told in range(len(there), -1, -1):
-        told = _DOT.join([first, *spelled[:words_told], *shapes[words_told:]])
-        if told.cell_length <= room:
-            return told
-    while shapes and _DOT.join([first, *shapes]).cell_length > room:
-        shapes.pop()
-    return _DOT.join([first, *shapes])
-
-
-_DOT = Content.styled(" · ", "$foreground 40%")
-
-
-def _state_style(state: State) -> str:
-    return f"$state-{show.PARTS[state]}"
-
-
 def _lock_words(fleet: Fleet, now: float, *, short: bool) -> Content:
     lock = fleet.lock
     name = "" if short else "registry "
@@ -654,64 +603,6 @@ def _nobody_words(fleet: Fleet, width: int) -> Content:
         )
     lines += [Content(""), show.words(f"comm home: {fleet.home}", "$foreground 60%")]
     return Content("\n").join(lines)
-
-
-def _heads(cells: Columns) -> str:
-    if not cells.state:
-        return (
-            "    " + show.fit("HANDLE", cells.handle) + show.fit_right("MAIL", cells.mail) + show.fit_right("SINCE", 6)
-        )
-    summary = show.fit("SUMMARY", cells.summary)
-    head = "    " + show.fit("STATE", cells.state) + show.fit("HANDLE", cells.handle) + "  " + summary
-    head += show.fit_right("MAIL", cells.mail) + show.fit_right("SINCE", _AGE_CELLS)
-    return head + "  " + show.fit("HOST", cells.host) if cells.host else head
-
-
-class _Manner(NamedTuple):
-    chosen: bool
-    needed: bool
-    old: bool
-    now: float
-    width: int
-
-
-def _line(fleet: Fleet, one: Agent, shown: Shown, cells: Columns, manner: _Manner) -> list[Piece]:
-    """Return the pieces of one line; every column has its exact number of cells, whatever is in it."""
-    part = show.PARTS[shown.state]
-    weak = "dim" if manner.old or shown.doubtful else ""
-    state_part = "dim" if manner.old or (shown.doubtful and shown.state is State.WORKING) else part
-    handle_part = "dim" if manner.old else "strong" if manner.needed else weak
-    pieces = [
-        Piece("▌ " if manner.chosen else "  ", "bar"),
-        Piece(f"{show.SHAPES[shown.state]} ", state_part),
-    ]
-    if cells.state:
-        pieces.append(Piece(show.fit(shown.word, cells.state), state_part))
-    pieces.append(Piece(show.fit(show.plain(one.handle), cells.handle), handle_part))
-    if cells.state:
-        pieces.append(Piece("  " + show.fit(show.plain(shown.summary), cells.summary), weak))
-    mail = fleet.mail_of(one.handle)
-    pieces.append(Piece(show.fit_right(_mail_sign(mail.trust, mail.unread), cells.mail), _mail_part(mail, manner.old)))
-    pieces.append(Piece(show.fit_right(show.age(shown.since, manner.now), _AGE_CELLS), "dim"))
-    if cells.host:
-        pieces.append(Piece("  " + show.fit(show.plain(one.host) or "–", cells.host), "dim"))
-    return pieces
-
-
-def _mail_sign(trust: MailCount, unread: int) -> str:
-    if trust is MailCount.COUNTED:
-        return str(unread) if unread else "·"
-    if trust is MailCount.BUSY:
-        return f"{unread}?"
-    return "!" if trust is MailCount.FAULT else ""
-
-
-def _mail_part(mail: rules.Mail, old: bool) -> str:
-    if old:
-        return "dim"
-    if mail.trust is MailCount.FAULT:
-        return "warn"
-    return "count" if mail.unread else "dim"
 
 
 def _letter_words(letter: Letter, now: float) -> str:
