@@ -43,6 +43,10 @@ ROOMS = {
     "engine": Weight(SCREEN, frozenset({"comm", "wake", "notify", "engine"})),
 }
 """The rooms that are held to a weight. The screens are not: they draw."""
+CAPSULE = Weight(SCREEN | {"asyncio", "watchfiles", "logging", "dataclasses"}, frozenset({"comm", "wake", "engine"}))
+"""The process that every row has: what it loads, each of sixty pays for."""
+NOT_IN_A_CAPSULE = frozenset({"sot_tui.engine.service", "sot_tui.engine.client", "sot_tui.engine.rows.lane"})
+"""The engine's own parts, which have no place in a row's process."""
 
 
 def _modules() -> list[tuple[str, str]]:
@@ -77,6 +81,18 @@ def test_module_when_imported_alone_then_it_loads_nothing_its_room_may_not(room:
     )
     assert ran.returncode == 0, ran.stderr
     _check(ran.stdout.split(), ROOMS[room])
+
+
+def test_capsule_when_loaded_then_it_holds_nothing_of_the_engine_or_the_screens() -> None:
+    """Product, architecture: "the capsule" must not load textual, rich, watchfiles, asyncio, screens, engine.service."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import sot_tui.engine.rows.capsule; print(*sorted(sys.modules))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-I", "-c", code, str(PACKAGE.parent)], capture_output=True, text=True, check=True
+    )
+    _check(ran.stdout.split(), CAPSULE)
+    assert not NOT_IN_A_CAPSULE & set(ran.stdout.split())
 
 
 @pytest.mark.parametrize("verb", _verbs())

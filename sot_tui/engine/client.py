@@ -12,6 +12,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from sot_tui.comm.fleet import LockState
+from sot_tui.engine.rows.values import (
+    History as History,
+    Key as Key,
+    Mouse as Mouse,
+    Paste as Paste,
+    Snapshot as Snapshot,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
     from sot_tui.comm.fleet import Fleet
     from sot_tui.comm.proc_locks import InboxLocks
     from sot_tui.comm.registry_lock import Markers
+    from sot_tui.wake.cells import Cell as Cell
 
 T = TypeVar("T")
 
