@@ -1,11 +1,13 @@
 """The golden cases, run against the installed command by the case runner that lies beside them.
 
-One test for each group of cases, so that they share the cores; the cases of `later.txt` are left out by name.
+One test for each group of cases, so that they share the cores, and none is left out. Where the contract does not bear a
+case out, `verdicts.txt` says which clause or decision does, and in what ours then differs.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from tests.golden import verdicts
 from tests.golden.tables import CASES
 
 RUNNER = CASES.parent / "run.py"
 COMMAND = Path(sys.executable).with_name("sot-tui")
-LATER = Path(__file__).with_name("later.txt")
+DOCS = Path(__file__).parents[2] / "docs"
 
 NOT_OF_THIS_CLIENT = {
     "the client runs no such tool (--tools: it does)",  # README: "hold only for a client that runs that tool"
@@ -29,19 +32,12 @@ _SHOWN = 8
 """How many differences of one case are printed; the runner's own `-v` shows all."""
 
 
-def _later() -> list[str]:
-    lines = LATER.read_text(encoding="utf-8").splitlines()
-    return [line.split()[0] for line in lines if line and not line.startswith("#")]
-
-
 def _groups() -> dict[str, list[str]]:
-    """Return the ids of the cases that must hold now, by group."""
+    """Return the ids of the cases by group."""
     groups: dict[str, list[str]] = {}
-    left_out = set(_later())
     for path in sorted(CASES.glob("*.json")):
         case = json.loads(path.read_text(encoding="utf-8"))
-        if case["id"] not in left_out:
-            groups.setdefault(case["group"], []).append(case["id"])
+        groups.setdefault(case["group"], []).append(case["id"])
     return groups
 
 
@@ -60,7 +56,9 @@ def _run(ids: list[str]) -> list[dict[str, Any]]:
 def test_golden_cases_when_run_against_the_command_then_none_fails(group: str, ids: list[str]) -> None:
     results = _run(ids)
     assert [case["id"] for case in results] == ids, f"the runner left out a case of the group {group}"
-    failed = {case["id"]: case["problems"] for case in results if case["result"] == "failed"}
+    decided = verdicts.table()
+    wrong = [case for case in results if case["result"] == "failed" and case["id"] not in decided]
+    failed = {case["id"]: case["problems"] for case in wrong}
     if failed:
         shown = [f"  {name}: {problem}" for name, problems in failed.items() for problem in problems[:_SHOWN]]
         pytest.fail("\n".join([f"{len(failed)} of {len(ids)}: {' '.join(failed)}", *shown]), pytrace=False)
@@ -69,12 +67,24 @@ def test_golden_cases_when_run_against_the_command_then_none_fails(group: str, i
         for case in results
         if case["result"] == "skipped" and case["notes"][0] not in NOT_OF_THIS_CLIENT
     }
+    for case in results:
+        if case["id"] in decided and case["result"] != "skipped":
+            differs_in = verdicts.differences([*case["notes"], *case["problems"]])
+            assert differs_in == tuple(sorted(decided[case["id"]].differs_in)), case["id"]
     if lacking:
         pytest.skip(f"the others of {group} passed; the machine lacks what these need: {lacking}")
 
 
-def test_later_list_when_read_then_names_each_case_once_and_only_real_ones() -> None:
-    ids = [json.loads(path.read_text(encoding="utf-8"))["id"] for path in CASES.glob("*.json")]
-    later = _later()
-    assert sorted(set(later)) == sorted(later)
-    assert set(later) <= set(ids)
+def test_verdicts_when_read_then_each_case_the_contract_does_not_bear_out_is_decided_by_name() -> None:
+    """A case that is not followed gets the contract's answer, and here is said which clause or decision that is."""
+    cases = [json.loads(path.read_text(encoding="utf-8")) for path in CASES.glob("*.json")]
+    undecided = {case["id"] for case in cases if verdicts.is_undecided(case)}
+    assert undecided <= set(verdicts.table()) <= {case["id"] for case in cases}
+    clauses = re.findall(r"^\| ([A-Z0-9]+-\d+) \|", (DOCS / "contract" / "clauses.md").read_text("utf-8"), re.MULTILINE)
+    records = [path.name[:4] for path in (DOCS / "decisions").glob("*.md")]
+    for name, verdict in verdicts.table().items():
+        assert verdict.decided_by, name
+        assert set(verdict.decided_by) <= {*clauses, *records}, name
+        if name not in undecided:  # it is said to agree, and cannot be right
+            (record,) = (DOCS / "decisions").glob(f"{verdict.decided_by[0]}-*.md")
+            assert f"`{name}`" in record.read_text(encoding="utf-8")
