@@ -1,0 +1,657 @@
+"""The rows of this box: made, started, watched, adopted, resumed, ended and removed (daemon wire 3 and 4).
+
+A row's capsule outlives this process, so nothing here is sure of one: it is asked over its lane, every two seconds and
+at once when the lane closes. What its run's own record says on disk counts as its end; a capsule that is gone without
+one crashed, and is started again, each time a little later, until the budget is spent. A capsule that is there and does
+not answer is unreachable and never replaced; a run that is not ours is foreign and left alone. Every change of a row is
+made under its own lock, and the registry's lock is only ever taken inside that, never the other way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sot_tui.comm import identity, names, paths, registry
+from sot_tui.comm.errors import SotError, Unreadable
+from sot_tui.comm.registry_lock import Wait
+from sot_tui.comm.registry_text import Registry
+from sot_tui.engine.rows import agents, capsules, voyage, wishes
+from sot_tui.engine.rows.lane import Lane, LaneForeign, LaneGone
+from sot_tui.engine.rows.row import LATCHED, RUNS, Phase, Refused, Row, Wanted, run_id
+from sot_tui.engine.rows.store import Store, one_holder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from sot_tui.comm.home import Home
+    from sot_tui.engine.executors import InThread
+    from sot_tui.engine.rows.lane import LaneStatus
+    from sot_tui.engine.rows.values import Snapshot
+
+OBSERVE_SECS = 2.0
+"""Seconds between two looks at a row's capsule (daemon wire 4.3)."""
+LANE_SECS = 2.0
+"""Seconds in which a capsule answers."""
+CRASH_PAUSES = (1.0, 3.0, 7.0, 15.0, 30.0)
+"""Seconds before a crashed capsule is started again, the first time, the second, ... (daemon wire 4.3)."""
+CRASH_WINDOW_SECS = 60.0
+"""Seconds in which there may be so many crashes; with one more the row is given up."""
+BOOT_AT_ONCE = 4
+"""Rows that are adopted or resumed at the same time when the daemon starts (daemon wire 4.4)."""
+END_SECS = 20.0
+"""Seconds in which an ended run must be on disk: the capsule's own steps to end an agent, and some."""
+PRUNE_WAIT = Wait.RULED
+STILL_SECS = 0.3
+"""How long a screen has not changed before Enter follows a typed text (daemon wire 3.11)."""
+STILL_LIMIT_SECS = 3.0
+"""How long that is waited for."""
+COLUMNS, LINES = 120, 40
+"""The size of a row that nobody looks at yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Bytes were typed into a row."""
+
+    count: int
+    enter: str
+    """`sent`, `not_sent` or `unknown` (daemon wire 3.11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A row was removed."""
+
+    row: Row
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One row, and what this process knows of its capsule."""
+
+    row: Row
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lane: Lane | None = None
+    status: LaneStatus | None = None
+    failures: int = 0
+    crashes: deque[float] = field(default_factory=deque)
+    poke: asyncio.Event = field(default_factory=asyncio.Event)
+    observer: asyncio.Task[None] | None = None
+    size: tuple[int, int] = (COLUMNS, LINES)
+
+
+class Rows:
+    """Every row of this box; alive between `begin` and `close`."""
+
+    def __init__(
+        self,
+        home: Home,
+        environ: Mapping[str, str],
+        here: agents.Place,
+        *,
+        blocking: InThread,
+        starting: InThread,
+        told: Callable[[str, bool], None],
+        crash_pauses: tuple[float, ...] = CRASH_PAUSES,
+    ) -> None:
+        """`blocking` runs work on the disk, `starting` the start of a capsule, each in threads; `told` logs a line."""
+        self._crash_pauses = crash_pauses
+        self._home = home
+        self._environ = dict(environ)
+        self.here = here
+        self._blocking, self._starting, self._told = blocking, starting, told
+        self._store = Store(home, environ, here.host)
+        self._rows: dict[str, _Kept] = {}
+        self._by_slot: dict[str, str] = {}
+        self._listeners: list[Callable[[str, Row], None]] = []
+        self._makes = asyncio.Lock()
+        self._began = False
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Load every row, and adopt or resume its capsule, a few at a time."""
+        rows, faults = await self._blocking(self._store.load)
+        for fault in faults:
+            self._told(fault, False)
+        bound = await self._blocking(lambda: self._bound(rows))
+        for row in one_holder(rows, bound):
+            self._rows[row.id] = _Kept(row)
+        await self._read_slots()
+        gate = asyncio.Semaphore(BOOT_AT_ONCE)
+
+        async def boot(kept: _Kept) -> None:
+            async with gate:
+                await self._boot(kept)
+
+        await asyncio.gather(*(boot(kept) for kept in self._rows.values()))
+        for kept in self._rows.values():
+            self._watch(kept)
+        self._began = True
+
+    async def close(self) -> None:
+        """Let go of every capsule; each goes on."""
+        observers = [kept.observer for kept in self._rows.values() if kept.observer]
+        for observer in observers:
+            observer.cancel()
+        await asyncio.gather(*observers, return_exceptions=True)
+        for kept in self._rows.values():
+            await self._let_go(kept)
+
+    def listen(self, changed: Callable[[str, Row], None]) -> Callable[[], None]:
+        """Have `changed` called with each action (daemon wire 2.3) and its row; return what ends that."""
+        self._listeners.append(changed)
+        return lambda: self._listeners.remove(changed)
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def listed(self) -> tuple[Row, ...]:
+        """Return every row, in the order of their slugs."""
+        return tuple(sorted((kept.row for kept in self._rows.values()), key=lambda row: row.slug))
+
+    def find(self, key: str) -> Row | None:
+        """Return the row that an id or a slug names."""
+        kept = self._kept(key)
+        return kept.row if kept else None
+
+    def status(self, key: str) -> LaneStatus | None:
+        """Return what the row's capsule said last; None when it did not answer."""
+        kept = self._kept(key)
+        return kept.status if kept else None
+
+    def lane(self, key: str) -> Lane | None:
+        """Return the open lane of a row's capsule."""
+        kept = self._kept(key)
+        return kept.lane if kept else None
+
+    def handle_of(self, row: Row) -> str:
+        """Return the handle a row has: declared, else by its own slot, else the one it was made with (wire 3.7)."""
+        if row.agent_handle:
+            return row.agent_handle
+        name = self._by_slot.get(row.id, "") or row.agent_name
+        others = (kept.row for kept in self._rows.values() if kept.row.id != row.id)
+        return "" if any(other.agent_handle == name for other in others) else name
+
+    def holder_of(self, handle: str) -> str:
+        """Return the id of the row that holds a handle, "" when none does (daemon wire 3.4).
+
+        A row that was loaded and not yet looked at holds: nothing says that its session is over.
+        """
+        for kept in self._rows.values():
+            if kept.row.phase not in LATCHED and handle and self.handle_of(kept.row) == handle:
+                return kept.row.id
+        return ""
+
+    async def live_handles(self) -> tuple[str, ...]:
+        """Return the handles of the rows that run, their slots read afresh (daemon wire 8.3)."""
+        await self._read_slots()
+        running = [kept.row for kept in self._rows.values() if kept.row.phase in RUNS]
+        return tuple(sorted({handle for row in running if (handle := self.handle_of(row))}))
+
+    # -- making and ending -------------------------------------------------------------------------------------------
+
+    async def create(self, wanted: Wanted) -> Row | Refused:
+        """Make a row and start its agent; a refusal leaves everything as it was (daemon wire 3.8)."""
+        async with self._makes:
+            present = self.listed()
+            checked = await self._blocking(lambda: wishes.check(self._home, self._environ, self.here, present, wanted))
+            if isinstance(checked, Refused):
+                return checked
+            before = self._rows.get(checked.id)
+            kept = before or _Kept(checked)
+            async with kept.lock:
+                was = kept.row
+                kept.row = checked
+                self._rows[checked.id] = kept
+                refused = await self._saved_and_started(kept)
+                if refused is not None:
+                    await self._roll_back(kept, was if before else None)
+                    return refused
+        self._watch(kept)
+        self._say("created", kept.row)
+        return kept.row
+
+    async def destroy(self, key: str) -> Gone | Refused:
+        """End a row's run, prove that it has ended, and remove the row (daemon wire 3.9)."""
+        kept = self._kept(key)
+        if kept is None:
+            return _unknown(key)
+        async with kept.lock:
+            row = kept.row
+            not_ended = await self._ended(kept, f"workspace '{row.slug}' deleted")
+            if not_ended:
+                return Refused("capsule_end_not_reached", f"capsule workspace could not be safely deleted: {not_ended}")
+            handle = row.agent_name
+            pruned = await self._blocking(lambda: self._prune(row.id, handle))
+            if pruned:
+                self._told(f"row {row.id}: its registry entry stays: {pruned}", False)
+            try:
+                await self._blocking(lambda: self._store.remove(row))
+            except OSError as error:
+                return Refused("persist_failed", f"the file of row '{row.slug}' could not be removed: {error.strerror}")
+            self._rows.pop(row.id, None)
+            self._by_slot.pop(row.id, None)
+        if kept.observer:
+            kept.observer.cancel()
+        self._say("destroyed", row)
+        return Gone(row)
+
+    async def end(self, key: str, reason: str) -> Row | Refused:
+        """End a row's run and keep the row."""
+        kept = self._kept(key)
+        if kept is None:
+            return _unknown(key)
+        async with kept.lock:
+            not_ended = await self._ended(kept, reason)
+            if not_ended:
+                return Refused("capsule_end_not_reached", f"row '{kept.row.slug}' has not ended: {not_ended}")
+        return kept.row
+
+    async def resume(self, key: str) -> Row | Refused:
+        """Start a row's agent again, in the conversation it had."""
+        kept = self._kept(key)
+        if kept is None:
+            return _unknown(key)
+        async with kept.lock:
+            phase = kept.row.phase
+            if phase not in LATCHED and phase is not Phase.STOPPED:
+                return Refused("capsule_not_ready", f"row '{kept.row.slug}' is not over (phase: {phase.value})")
+            kept.crashes.clear()
+            refused = await self._start(kept, resumes=bool(kept.row.run))
+        return refused or kept.row
+
+    def resume_line(self, key: str) -> str:
+        """Return the command that a resume would run, for a person; a program that is missing is named as such."""
+        kept = self._kept(key)
+        if kept is None:
+            return ""
+        try:
+            words = agents.argv(kept.row, self._environ, self.here, resumes=bool(kept.row.run))
+        except agents.NotFound as why:
+            return str(why)
+        return " ".join(words)
+
+    # -- what sessions and screens ask -------------------------------------------------------------------------------
+
+    async def declare(self, row_id: str, handle: str) -> Refused | None:
+        """Give a handle to a row, and to no other (daemon wire 3.4)."""
+        if not names.is_file_safe(handle):
+            return Refused("bad_handle", f'invalid handle: "{handle}"')
+        kept = self._rows.get(row_id)
+        if kept is None:
+            return Refused("unknown_workspace", f'unknown workspace: "{row_id}"')
+        async with kept.lock:
+            if kept.row.agent_handle == handle:
+                return None
+            try:
+                await self._rewrite(kept, agent_handle=handle)
+                for other in list(self._rows.values()):
+                    # The row that loses a handle is told nothing (contract, Delivery); its file is set right.
+                    if other is not kept and other.row.agent_handle == handle:
+                        await self._rewrite(other, agent_handle="")
+            except OSError as error:
+                return Refused("persist_failed", error.strerror or "the row could not be saved")
+        self._say("agent_joined", kept.row)
+        return None
+
+    async def viewed(self, key: str) -> str:
+        """Clear the `done` of a row that a person looks at (daemon wire 3.10); return its id, "" when there is none."""
+        kept = self._kept(key)
+        if kept is None:
+            return ""
+        handle, host = self.handle_of(kept.row), self.here.host
+        if handle:
+            await self._blocking(lambda: registry.clear_done(self._home, handle, host))
+        return kept.row.id
+
+    async def type(self, key: str, data: bytes, *, enter: bool) -> Typed | Refused:
+        """Type bytes into a row, and Enter once its screen has come to rest (daemon wire 3.11)."""
+        kept = self._kept(key)
+        if kept is None:
+            return _unknown(key)
+        if kept.row.phase is not Phase.READY or kept.lane is None:
+            return _not_ready(kept.row)
+        lane = kept.lane
+        try:
+            if data and (refused := await lane.type(data)):
+                return Refused("capsule_input_failed", refused)
+        except (LaneGone, LaneForeign) as gone:
+            phase = (("phase", kept.row.phase.value), ("submitted", False))
+            return Refused("capsule_input_unknown", gone.sentence, phase)
+        if not enter:
+            return Typed(len(data), "not_sent")
+        try:
+            await self._still(lane)
+            refused = await lane.type(b"\r")
+        except (LaneGone, LaneForeign):
+            return Typed(len(data), "unknown")
+        return Typed(len(data), "not_sent" if refused else "sent")
+
+    async def screen(self, key: str) -> Snapshot | Refused:
+        """Return what a row's terminal shows."""
+        kept = self._kept(key)
+        if kept is None:
+            return _unknown(key)
+        if kept.lane is None:
+            return _not_ready(kept.row)
+        try:
+            return await kept.lane.snapshot()
+        except (LaneGone, LaneForeign) as gone:
+            return Refused("capsule_screen_failed", gone.sentence)
+
+    # -- a row's start -----------------------------------------------------------------------------------------------
+
+    async def _saved_and_started(self, kept: _Kept) -> Refused | None:
+        row = kept.row
+        try:
+            await self._blocking(lambda: self._store.save(row))
+        except OSError as error:
+            return Refused("persist_failed", f"row '{row.slug}' could not be saved: {error.strerror}")
+        return await self._start(kept, resumes=False)
+
+    async def _roll_back(self, kept: _Kept, was: Row | None) -> None:
+        row = kept.row
+        with suppress(OSError):
+            if was is None:
+                self._rows.pop(row.id, None)
+                await self._blocking(lambda: self._store.remove(row))
+                await self._blocking(lambda: capsules.unmake(self._home.disk, paths.row_folder(self._environ, row.id)))
+            else:
+                kept.row = was
+                await self._blocking(lambda: self._store.save(was))
+
+    async def _start(self, kept: _Kept, *, resumes: bool) -> Refused | None:
+        """Start a capsule for a row; what it says against it is the refusal. The row's lock is held."""
+        row = kept.row
+        self._set(kept, phase=Phase.STARTING, activation_error="")
+        run = run_id(self._home.clock.now(), secrets.token_bytes(10))
+        try:
+            words = agents.argv(row, self._environ, self.here, resumes=resumes)
+            order = capsules.Order(
+                folder=paths.row_folder(self._environ, row.id),
+                run=run,
+                root=row.root,
+                words=words,
+                environ=agents.environment(row, self._environ, self.here),
+                columns=kept.size[0],
+                lines=kept.size[1],
+                resumes=resumes,
+            )
+            started = await self._starting(lambda: capsules.start(self._home.disk, order))
+        except agents.NotFound as why:
+            started = capsules.NotStarted(str(why), final=True)
+        if isinstance(started, capsules.NotStarted):
+            phase = Phase.UNREACHABLE if started.held else Phase.TERMINAL
+            self._set(kept, phase=phase, activation_error=started.why)
+            return Refused("capsule_spawn_failed", f"capsule workspace could not be started: {started.why}")
+        self._set(kept, run=run, ended="")
+        kept.failures = 0
+        await self._look(kept)
+        kept.poke.set()
+        return None
+
+    # -- a row's capsule, watched ------------------------------------------------------------------------------------
+
+    async def _boot(self, kept: _Kept) -> None:
+        """Adopt a row's capsule, or resume its run; a run that has ended, or never began, is left."""
+        async with kept.lock:
+            folder = paths.row_folder(self._environ, kept.row.id)
+            try:
+                run = await self._blocking(lambda: voyage.pointer(self._home.disk, folder))
+            except Unreadable as fault:
+                self._set(kept, phase=Phase.UNREACHABLE, activation_error=fault.sentence)
+                self._told(f"row '{kept.row.slug}' is left alone: {fault.sentence}", False)
+                return
+            if not run:
+                return
+            self._set(kept, run=run)
+            if await self._opened(kept):
+                await self._look(kept)
+                return
+            if await self._settled(kept):
+                return
+            if kept.lane is None and kept.row.phase is not Phase.FOREIGN:
+                self._told(f"row '{kept.row.slug}' fell silent: its run is resumed", True)
+                await self._start(kept, resumes=True)
+
+    def _watch(self, kept: _Kept) -> None:
+        if kept.observer is None or kept.observer.done():
+            kept.observer = asyncio.create_task(self._observe(kept), name=f"sot-row-{kept.row.slug}")
+
+    async def _observe(self, kept: _Kept) -> None:
+        """Look at a row's capsule for as long as the row is there; no fault of one look ends it."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(OBSERVE_SECS):
+                    await kept.poke.wait()
+            kept.poke.clear()
+            try:
+                pause = await self._observed(kept)
+            except SotError as fault:
+                self._told(f"row '{kept.row.slug}': {fault.sentence}", False)
+                continue
+            except OSError as fault:
+                self._told(f"row '{kept.row.slug}': {fault.strerror}", False)
+                continue
+            if pause is not None:
+                await asyncio.sleep(pause)
+                await self._restart(kept)
+
+    async def _observed(self, kept: _Kept) -> float | None:
+        """Look once; return after how long a crashed capsule is to be started again, None when it is not."""
+        async with kept.lock:
+            if not kept.row.run or (kept.row.phase in LATCHED and kept.lane is None):
+                return None
+            if await self._opened(kept) and await self._look(kept):
+                return None
+            if await self._settled(kept):
+                return None
+            kept.failures += 1
+            if kept.failures < 2:
+                kept.poke.set()
+                await asyncio.sleep(CLOSED_SECS)
+                return None
+            folder = paths.row_folder(self._environ, kept.row.id)
+            if await self._blocking(lambda: capsules.is_held(self._home.disk, folder)):
+                self._set(kept, phase=Phase.UNREACHABLE)
+                return None
+            return self._crashed(kept)
+
+    def _crashed(self, kept: _Kept) -> float | None:
+        now = self._home.clock.monotonic()
+        while kept.crashes and now - kept.crashes[0] > CRASH_WINDOW_SECS:
+            kept.crashes.popleft()
+        if len(kept.crashes) >= len(self._crash_pauses):
+            why = f"its capsule crashed {len(kept.crashes)} times within {CRASH_WINDOW_SECS:g} s"
+            self._set(kept, phase=Phase.TERMINAL, activation_error=why)
+            self._told(f"row '{kept.row.slug}' is given up: {why}", False)
+            return None
+        pause = self._crash_pauses[len(kept.crashes)]
+        kept.crashes.append(now)
+        self._set(kept, phase=Phase.UNREACHABLE)
+        self._told(f"row '{kept.row.slug}': its capsule is gone; it is started again in {pause:g} s", False)
+        return pause
+
+    async def _restart(self, kept: _Kept) -> None:
+        async with kept.lock:
+            if kept.row.phase is Phase.UNREACHABLE and kept.row.id in self._rows and not await self._settled(kept):
+                await self._start(kept, resumes=True)
+
+    async def _opened(self, kept: _Kept) -> bool:
+        """Open the row's lane if it is not; tell whether it is open. One of another version makes the row foreign."""
+        if kept.lane is not None and not kept.lane.closed.is_set():
+            return True
+        await self._let_go(kept)
+        try:
+            lane = await Lane.open(paths.lane_socket(paths.row_folder(self._environ, kept.row.id)), LANE_SECS)
+        except LaneForeign:
+            self._set(kept, phase=Phase.FOREIGN)
+            return False
+        except LaneGone:
+            return False
+        kept.lane = lane
+        lane.on_closed(kept.poke.set)
+        return True
+
+    async def _look(self, kept: _Kept) -> bool:
+        """Ask the row's capsule how it stands; tell whether it answered."""
+        if not await self._opened(kept) or kept.lane is None:
+            return False
+        try:
+            status = await kept.lane.status()
+        except LaneForeign:
+            self._set(kept, phase=Phase.FOREIGN)
+            await self._let_go(kept)
+            return False
+        except LaneGone:
+            await self._let_go(kept)
+            return False
+        kept.status, kept.failures = status, 0
+        self._set(kept, phase=_PHASES.get(status.phase, Phase.UNREACHABLE), run=status.run)
+        return True
+
+    async def _settled(self, kept: _Kept) -> bool:
+        """Tell whether the row's run is known to be over, or not ours, by what is on disk."""
+        row = kept.row
+        folder = paths.row_folder(self._environ, row.id)
+        try:
+            record = await self._blocking(lambda: voyage.record(self._home.disk, folder, row.run))
+        except Unreadable as fault:  # it may have ended, or not: nothing is started, and nothing ended, on a guess
+            self._set(kept, phase=Phase.UNREACHABLE, activation_error=fault.sentence)
+            return True
+        if record is None:
+            self._set(kept, phase=Phase.FOREIGN)
+            return True
+        if record.ended is None:
+            return row.phase is Phase.FOREIGN
+        words = record.words
+        if row.phase is not Phase.ENDED:
+            self._told(f"row '{row.slug}' has ended: {words}", True)
+        self._set(kept, phase=Phase.ENDED, ended=words, activation_error="")
+        kept.status = None
+        return True
+
+    async def _ended(self, kept: _Kept, reason: str) -> str:
+        """End a row's run and prove it; return why that is not proved, "" when it is. The row's lock is held."""
+        row = kept.row
+        if not row.run and row.phase is Phase.STOPPED:
+            return ""
+        if row.phase is Phase.FOREIGN:
+            return "its run belongs to another implementation"
+        if await self._opened(kept) and kept.lane is not None:
+            self._set(kept, phase=Phase.ENDING)
+            with suppress(LaneGone, LaneForeign):
+                await kept.lane.end(reason)
+                async with asyncio.timeout(END_SECS):
+                    await kept.lane.closed.wait()
+        clock = self._home.clock
+        deadline = clock.monotonic() + END_SECS
+        while not (over := await self._over(kept)) and clock.monotonic() < deadline:  # noqa: ASYNC110  (a lock file)
+            await asyncio.sleep(CLOSED_SECS)
+        if not over:
+            kept.poke.set()
+            return "its capsule is there, and does not end"
+        await self._let_go(kept)
+        if kept.row.phase is not Phase.ENDED:
+            self._set(kept, phase=Phase.ENDED, ended=reason)
+        return ""
+
+    async def _over(self, kept: _Kept) -> bool:
+        """Tell whether no capsule of the row lives any more: it holds its row's lock for as long as it does."""
+        folder = paths.row_folder(self._environ, kept.row.id)
+        if await self._blocking(lambda: capsules.is_held(self._home.disk, folder)):
+            return False
+        await self._settled(kept)
+        return True
+
+    async def _let_go(self, kept: _Kept) -> None:
+        lane, kept.lane, kept.status = kept.lane, None, None
+        if lane is not None:
+            await lane.close()
+
+    async def _still(self, lane: Lane) -> None:
+        """Wait until the row's screen has been unchanged for a moment, within a bound."""
+        clock = self._home.clock
+        deadline = clock.monotonic() + STILL_LIMIT_SECS
+        revision, since = (await lane.status()).revision, clock.monotonic()
+        while clock.monotonic() - since < STILL_SECS and clock.monotonic() < deadline:
+            await asyncio.sleep(STILL_SECS / 6)
+            now = (await lane.status()).revision
+            if now != revision:
+                revision, since = now, clock.monotonic()
+
+    # -- what is kept ------------------------------------------------------------------------------------------------
+
+    def _kept(self, key: str) -> _Kept | None:
+        return self._rows.get(key) or next((kept for kept in self._rows.values() if kept.row.slug == key), None)
+
+    def _set(self, kept: _Kept, **changes: object) -> None:
+        """Change what is known of a row; whoever listens hears of it."""
+        after = replace(kept.row, **changes)  # type: ignore[arg-type]  # the names are those of a row
+        if after != kept.row:
+            kept.row = after
+            if self._rows.get(after.id) is kept:
+                self._say("run_changed", after)
+
+    async def _rewrite(self, kept: _Kept, *, agent_handle: str) -> None:
+        """Save a row with another declared handle, and only then count it as such."""
+        after = replace(kept.row, agent_handle=agent_handle)
+        await self._blocking(lambda: self._store.save(after))
+        kept.row = replace(kept.row, agent_handle=agent_handle)
+
+    def _say(self, action: str, row: Row) -> None:
+        for changed in tuple(self._listeners):
+            changed(action, row)
+
+    async def _read_slots(self) -> None:
+        ids = tuple(self._rows)
+        self._by_slot = await self._blocking(lambda: self._slots(ids))
+
+    def _slots(self, ids: Iterable[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for row_id in ids:
+            with suppress(SotError):
+                handle = identity.handle_in_slot(self._home, agents.self_file(self.here, row_id))
+                if names.is_file_safe(handle):
+                    found[row_id] = handle
+        return found
+
+    def _bound(self, rows: Iterable[Row]) -> dict[str, str]:
+        """Return which row the registry binds each declared handle of this host to."""
+        book = registry.read(self._home)
+        if not isinstance(book, Registry):
+            return {}
+        declared = {row.agent_handle for row in rows if row.agent_handle}
+        entries = {handle: book.entry(handle) or {} for handle in declared}
+        return {
+            handle: str(entry.get("workspace_id", ""))
+            for handle, entry in entries.items()
+            if registry.is_of_host(entry, self.here.host)
+        }
+
+    def _prune(self, row_id: str, handle: str) -> str:
+        """Remove a row's entries from the registry; return why that failed."""
+        written = registry.replace(
+            self._home, lambda book: registry.forget_row(book, row_id, handle, self.here.host), PRUNE_WAIT
+        )
+        return written.sentence if isinstance(written, registry.NotWritten) else ""
+
+
+CLOSED_SECS = 0.2
+"""Seconds between two looks at a lane that has just closed: the end of a run comes to disk before its capsule goes."""
+
+_PHASES = {"starting": Phase.STARTING, "ready": Phase.READY, "ending": Phase.ENDING, "ended": Phase.ENDING}
+
+
+def _unknown(key: str) -> Refused:
+    return Refused("unknown_workspace", f"unknown workspace: {key}")
+
+
+def _not_ready(row: Row) -> Refused:
+    phase = row.phase.value
+    return Refused("capsule_not_ready", f"capsule row not ready (phase: {phase})", (("phase", phase),))
