@@ -26,6 +26,9 @@ Only the first word can be the recipient, so a message may begin with @. `--` en
 
 ALL = "--broadcast"
 
+BODY_LIMIT = 64 << 20
+"""Bytes of a body; a device that never ends is told from a file by it, and a reader has to hold a line whole."""
+
 
 def main(argv: list[str]) -> int:
     """Send, and say `filed -> @h` or `FAILED -> @h: <reason>`; the exit code is 0, 1 (failed) or 2 (usage)."""
@@ -94,8 +97,11 @@ def _send_file(target: str, path: str) -> int:
     try:
         descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY)
         with open(descriptor, "rb", closefd=path != "-") as file:
-            body = file.read()
+            body = file.read(BODY_LIMIT + 1)
     except OSError as error:
         tell(f"FAILED -> {target}: {path} could not be read: {error.strerror}; nothing was sent")
+        return Exit.FAILED
+    if len(body) > BODY_LIMIT:
+        tell(f"FAILED -> {target}: {path} holds more than {BODY_LIMIT >> 20} MiB; nothing was sent")
         return Exit.FAILED
     return deliver(target, body.decode("utf-8", "surrogateescape"))

@@ -17,6 +17,8 @@ from sot_tui.comm.home import Home
 from tests.e2e.box import COMMAND, Box
 
 HOSTILE = "[/] \x1b]0;title\x07 \x9b31m \u202edesrever\u202c \ufe0f 项目 \x7f"
+ENDLESS = next(path for path in ("/dev/zero", "/dev/full") if Path(path).exists())
+"""A device that gives zeros for ever."""
 
 pytestmark = pytest.mark.e2e
 
@@ -162,6 +164,15 @@ def test_send_when_the_file_cannot_be_read_then_nothing_is_sent(joined: Box, pat
     code, out, err = joined.run("send", "@beta-box", "--file", path)
     assert (code, out) == (1, b"")
     assert err.startswith(f"FAILED -> @beta-box: {path} could not be read: ".encode())
+    assert not joined.comm.joinpath("inbox", "beta-box.jsonl").exists()
+
+
+@pytest.mark.parametrize("path", [ENDLESS, "-"])
+def test_send_when_the_body_has_no_end_then_nothing_is_sent(joined: Box, path: str) -> None:
+    with open(ENDLESS, "rb") as endless:
+        code, out, err = joined.run("send", "@beta-box", "--file", path, stdin=endless)
+    assert (code, out) == (1, b"")
+    assert err == f"FAILED -> @beta-box: {path} holds more than 64 MiB; nothing was sent\n".encode()
     assert not joined.comm.joinpath("inbox", "beta-box.jsonl").exists()
 
 
