@@ -282,8 +282,8 @@ class Grid(Screen):
 
     def _wrap(self) -> None:
         """Go on at the start of the next row."""
+        self.rows[self.cursor.y].wrapped = True
         self._advance(BLANK)
-        self.rows[max(0, self.cursor.y - 1)].wrapped = True
         self.cursor.x = 0
 
     def repeat(self, char: str, count: int) -> None:
