@@ -118,6 +118,14 @@ class Disk:
         """Return the status of what `path` leads to, following links."""
         return os.stat(path)
 
+    def exists(self, path: str) -> bool:
+        """Tell whether there is something at `path`, following links."""
+        try:
+            self.target_stat(path)
+        except FileNotFoundError:
+            return False
+        return True
+
     def real_path(self, path: str) -> str:
         """Return `path` without links; what does not exist stays as written."""
         return os.path.realpath(path)

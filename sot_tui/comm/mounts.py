@@ -238,6 +238,20 @@ def another_manager(home: Home, record: LockRecord, own: str) -> str:
     )
 
 
+def not_this_manager(home: Home, record: LockRecord | None, own: str) -> str:
+    """Return why a hub files nothing under the record as it is (daemon wire 7.1, step 4); `own` differs from it."""
+    if own == NO_MANAGER:
+        return no_machine_id(home)
+    if record is None:
+        return f"no inbox lock record at {home.lock_manager}: restart this daemon to write it"
+    if record.writer and record.writer == _writer(home):
+        return (
+            f"this hub's inbox lock is now {own} but its record says {record.manager}: restart this daemon to "
+            "re-record it after the remount"
+        )
+    return another_manager(home, record, own)
+
+
 def _settle_record(home: Home, own: str) -> str:
     """Create, leave or replace the hub's record; return the fault of one that has to be left to a person."""
     for _ in range(2):  # a second look when another daemon made the record between look and link

@@ -1,8 +1,8 @@
 """Named, private threads for work that blocks: locks, flushes, reads.
 
 The event loop touches no disk. Python's own executors are small, shared, and waited for at exit however long a lock
-takes; these are one thread each, named for what they do, so that a wait for one lock holds up nothing else. Work in a
-thread cannot be cancelled: who awaits it may go, the work goes on to its own deadline.
+takes; these are named for what they do, one thread each or as many as there is work, so that a wait for one lock holds
+up nothing else. Work in a thread cannot be cancelled: who awaits it may go, the work goes on to its own deadline.
 """
 
 from __future__ import annotations
@@ -60,6 +60,52 @@ class Executor:
         finally:
             self._work.put(None)
         return True
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+
+class Pool:
+    """Threads of one name, as many as there is work at a time: what one of them waits for delays no other.
+
+    Past the limit work waits its turn, first come, first served. A thread that was made stays.
+    """
+
+    def __init__(self, name: str, limit: int) -> None:
+        self.name, self._limit = name, limit
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._made = 0
+        self._under_way = 0
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Return what `function` returns, or raise what it raises, once a thread has come to it."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+
+        def work() -> None:
+            try:
+                value = function()
+            except BaseException as fault:  # noqa: BLE001  (it is raised where the work was asked for)
+                _post(loop, self._end, _fail, answer, fault)
+            else:
+                _post(loop, self._end, _give, answer, value)
+
+        self._under_way += 1
+        if self._under_way > self._made and self._made < self._limit:
+            self._made += 1
+            threading.Thread(target=self._run, name=f"sot-{self.name}-{self._made}", daemon=True).start()
+        self._work.put(work)
+        return await answer
+
+    def close(self) -> None:
+        """Let every thread end once it has done what it is at."""
+        for _ in range(self._made):
+            self._work.put(None)
+
+    def _end(self, told: Callable[..., None], answer: asyncio.Future[T], outcome: object) -> None:
+        self._under_way -= 1
+        told(answer, outcome)
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:

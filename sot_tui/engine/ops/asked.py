@@ -1,0 +1,207 @@
+"""What an op is given, what it may reach, and how it answers.
+
+A refusal is a payload with `error` and `code`; success is told by keys of its own (daemon wire, success and failure are
+told apart by keys). A payload that is not what it may be raises `BadPayload`, which the server answers as a
+`handler_error`; unknown keys are passed over. No op touches a disk on the event loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sot_tui.comm.home import Home
+    from sot_tui.engine.admission import Hello
+    from sot_tui.engine.client import Client
+    from sot_tui.engine.executors import InThread
+    from sot_tui.engine.filer import Filer
+    from sot_tui.engine.rows.row import Refused, Row, Wanted
+
+
+class BadPayload(Exception):
+    """A request's payload does not say what its op needs."""
+
+
+class Reply(NamedTuple):
+    """The answer to a request."""
+
+    payload: Mapping[str, object]
+    rev: int | None = None
+
+
+def refused(code: str, sentence: str, **more: object) -> Reply:
+    """Return a refusal."""
+    return Reply({"error": sentence, "code": code, **more})
+
+
+def refusal(said: Refused) -> Reply:
+    """Return the refusal that the rows gave."""
+    return refused(said.code, said.sentence, **dict(said.extra))
+
+
+class Typed(Protocol):
+    """Bytes were typed into a row."""
+
+    @property
+    def count(self) -> int:
+        """Return how many."""
+
+    @property
+    def enter(self) -> str:
+        """Return what became of Enter: `sent`, `not_sent` or `unknown`."""
+
+
+class Cursor(Protocol):
+    """Where a screen's cursor is."""
+
+    @property
+    def column(self) -> int:
+        """Return its column, from 0."""
+
+    @property
+    def line(self) -> int:
+        """Return its line, from 0."""
+
+
+class Shown(Protocol):
+    """What a row's terminal shows."""
+
+    @property
+    def columns(self) -> int:
+        """Return how wide it is."""
+
+    @property
+    def lines(self) -> int:
+        """Return how many lines it has."""
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        """Return the cursor's column and line, from 0."""
+
+    def text(self) -> Sequence[str]:
+        """Return the text of each line."""
+
+
+class Rows(Protocol):
+    """The rows of this box, as the ops need them."""
+
+    def listed(self) -> tuple[Row, ...]:
+        """Return every row, in the order of their slugs."""
+
+    def find(self, key: str) -> Row | None:
+        """Return the row that an id or a slug names."""
+
+    def handle_of(self, row: Row) -> str:
+        """Return the handle a row has (daemon wire 3.7)."""
+
+    def holder_of(self, handle: str) -> str:
+        """Return the id of the row that holds a handle, "" when none does."""
+
+    async def create(self, wanted: Wanted) -> Row | Refused:
+        """Make a row and start its agent."""
+
+    async def destroy(self, key: str) -> object | Refused:
+        """End a row's run and remove the row."""
+
+    async def declare(self, row_id: str, handle: str) -> Refused | None:
+        """Give a handle to a row, and to no other."""
+
+    async def viewed(self, key: str) -> str:
+        """Clear the `done` of a row that a person looks at; return its id, "" when there is none."""
+
+    async def resume(self, key: str) -> Row | Refused:
+        """Start a row's agent again."""
+
+    async def type(self, key: str, data: bytes, *, enter: bool) -> Typed | Refused:
+        """Type bytes into a row, and Enter once its screen has come to rest."""
+
+    async def screen(self, key: str) -> Shown | Refused:
+        """Return what a row's terminal shows."""
+
+    def listen(self, changed: Callable[[str, Row], None]) -> Callable[[], None]:
+        """Have `changed` called with each action and its row; return what ends that."""
+
+
+class Peer(Protocol):
+    """One admitted connection."""
+
+    hello: Hello
+    pid: int
+    """The process that connected, 0 where that is not known."""
+    active: bool
+    """A frontend has said that a person is at it."""
+    sessions: Sequence[Mapping[str, str]]
+    """What a frontend has said of its sessions."""
+    wants_changes: bool
+    """It is told of the next change of the fleet."""
+
+
+class Roster(Protocol):
+    """Every admitted connection, and what is said to all of them."""
+
+    revision: int
+    """How many events there were."""
+
+    def peers(self) -> Sequence[Peer]:
+        """Return every admitted connection, the oldest first."""
+
+    def gone(self) -> Sequence[tuple[str, float]]:
+        """Return who was here, and for how many seconds no more."""
+
+    def publish(self, op: str, payload: Mapping[str, object]) -> None:
+        """Say an event to every connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What the ops of one daemon may reach."""
+
+    home: Home
+    environ: Mapping[str, str]
+    host: str
+    """The declared host."""
+    version: str
+    rows: Rows
+    filer: Filer
+    client: Client
+    """The engine, as a screen knows it."""
+    in_thread: InThread
+    """Runs what blocks, each in a thread of its own."""
+    roster: Roster
+    begun: float
+    """When this daemon began, on the clock that never steps."""
+
+
+class Asked(NamedTuple):
+    """One request."""
+
+    op: str
+    payload: Any
+    peer: Peer
+
+    def text(self, key: str, otherwise: str | None = None) -> str:
+        """Return a text of the payload; without `otherwise` it has to be there."""
+        return self._of(key, str, "a text", otherwise)
+
+    def switch(self, key: str, *, otherwise: bool = False) -> bool:
+        """Return a yes or no of the payload."""
+        return self._of(key, bool, "true or false", otherwise)
+
+    def object(self) -> dict[str, Any]:
+        """Return the payload, which has to be an object."""
+        if not isinstance(self.payload, dict):
+            raise BadPayload("it is no object")
+        return self.payload
+
+    def _of(self, key: str, kind: type[Any], what: str, otherwise: object) -> Any:
+        value = self.object().get(key)
+        if value is None:
+            value = otherwise
+        if value is None:
+            raise BadPayload(f"missing field `{key}`")
+        if not isinstance(value, kind):
+            raise BadPayload(f"`{key}` is not {what}")
+        return value
