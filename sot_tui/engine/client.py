@@ -362,6 +362,8 @@ class What(Enum):
     """A `done` was cleared, or was not."""
     ASIDE = "aside"
     """A need was set aside, or taken back."""
+    ROW = "row"
+    """A row was made, adopted, resumed, given up, has ended; its handle's stamp failed."""
     DUTY = "duty"
     """A duty failed, is tried again, works again; the watch began anew."""
 

@@ -15,11 +15,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from sot_tui.comm import config, fleet as rules, look, mounts, names, paths, registry, set_aside, topology
+from sot_tui.comm import config, endpoints, fleet as rules, look, mounts, names, paths, registry, set_aside, topology
 from sot_tui.comm.errors import SotError, Unreadable
-from sot_tui.comm.fleet import Fleet, LockPhase, MailCount, Reading, Stance
+from sot_tui.comm.fleet import Fleet, LockPhase, MailCount, Reading, RowSeen, Stance
 from sot_tui.comm.home import ensure_home
-from sot_tui.engine import journal, operator, search
+from sot_tui.engine import journal, liveness, operator, search
 from sot_tui.engine.client import (
     Broadcast,
     ClearDone,
@@ -48,12 +48,25 @@ from sot_tui.engine.client import (
 )
 from sot_tui.engine.desk_store import DeskStore
 from sot_tui.engine.duties import Duties
-from sot_tui.engine.executors import Executor
-from sot_tui.engine.fold import AsideIs, Event, Faulted, Happened, LockLooked, Logged, MailCounted, OperatorStands, fold
+from sot_tui.engine.executors import Executor, Pool
+from sot_tui.engine.fold import (
+    AsideIs,
+    Event,
+    Faulted,
+    Happened,
+    LockLooked,
+    Logged,
+    MailCounted,
+    OperatorStands,
+    RowsAre,
+    fold,
+)
 from sot_tui.engine.hosting import HOST_TRY_SECS, Hosting, refusal, why_only_look
 from sot_tui.engine.journal import Journal
 from sot_tui.engine.mailroom import Mailroom
 from sot_tui.engine.observe import Observer
+from sot_tui.engine.rows import agents
+from sot_tui.engine.rows.supervisor import BOOT_AT_ONCE, Rows
 from sot_tui.engine.watch import watch
 
 if TYPE_CHECKING:
@@ -61,6 +74,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sot_tui.comm.home import Home
+    from sot_tui.engine.rows.row import Row
 
 T = TypeVar("T")
 
@@ -74,7 +88,7 @@ HEAD_START_SECS = 0.05
 """Seconds between the first look and whatever else takes the interpreter: what was read is to be drawn first."""
 LEAVE_SECS = 3.0
 """Seconds that the end of the engine waits for a write under way."""
-_EXECUTORS = ("registry", "look", "count", "inbox", "send", "search", "desk", "watch", "log")
+_EXECUTORS = ("registry", "look", "count", "inbox", "send", "search", "desk", "watch", "log", "rows")
 
 
 class Engine:
@@ -94,6 +108,9 @@ class Engine:
         self._environ = environ
         self._listeners: list[Callable[[], None]] = []
         self._executors = {name: Executor(name) for name in _EXECUTORS}
+        self._starts = Pool("start", BOOT_AT_ONCE)
+        self.rows: Rows | None = None
+        """The rows of this box, while their duty runs."""
         self._group = asyncio.TaskGroup()
         self._duties = Duties(self._group, home.clock, self._tell)
         self._hint, self._mail_hint = asyncio.Event(), asyncio.Event()
@@ -143,6 +160,7 @@ class Engine:
                 with suppress(SotError):  # nobody is left to tell
                     await self._write_log()
             await asyncio.gather(*(executor.close(LEAVE_SECS) for executor in self._executors.values()))
+            self._starts.close()
         finally:
             self._hosting.release()
 
@@ -181,6 +199,7 @@ class Engine:
             self._duties.start("home", self._make_home)
             self._duties.start("operator", self._be_operator)
             self._duties.start("log", self._log)
+            self._duties.start("rows", self._keep_rows)
         else:
             self._tell(OperatorStands(look.operator(self.fleet.host, self.config) if self.fleet.host else ""))
             self._made.set()
@@ -326,6 +345,48 @@ class Engine:
                 if isinstance(stamped, registry.NotWritten):
                     self._tell(Happened(What.OPERATOR, f"your stamp was missed: {stamped.sentence}", good=False))
                 well()
+
+    async def _keep_rows(self, well: Callable[[], None]) -> None:
+        """Run the rows of this box, and keep their handles live; the capsules outlive this duty."""
+        if not self.fleet.host:
+            raise Unreadable("this machine has no host name, so no rows; set SOT_SELF_HOST")
+        await self._made.wait()
+        socket = endpoints.session_socket(self._home, self._environ, endpoints.DEFAULT_LABEL)
+        rows = Rows(
+            self._home,
+            self._environ,
+            agents.place(self._home.path, self.fleet.host, socket),
+            blocking=self._executors["rows"].run,
+            starting=self._starts.run,
+            told=lambda words, good: self._tell(Happened(What.ROW, words, good)),
+        )
+        rows.listen(lambda _action, _row: self._tell(self._rows_seen(rows)))
+        try:
+            await rows.begin()
+            self.rows = rows
+            self._tell(self._rows_seen(rows))
+            await self._stamp_rows(rows, well)
+        finally:
+            self.rows = None
+            await rows.close()
+
+    async def _stamp_rows(self, rows: Rows, well: Callable[[], None]) -> None:
+        """Stamp the handles of the rows that run, when that is due, and never while a recover dialog is open."""
+        passes, clock = liveness.Passes(), self._home.clock
+        while True:
+            handles = await rows.live_handles()
+            if passes.is_due(handles, clock.monotonic()):
+                await self._may_write.wait()
+                host = self.fleet.host
+                warning = await self._in("registry", partial(liveness.stamp_rows, self._home, handles, host))
+                passes.done(handles, clock.monotonic())
+                if warning:
+                    self._tell(Happened(What.ROW, warning, good=False))
+            well()
+            await asyncio.sleep(liveness.TICK_SECS)
+
+    def _rows_seen(self, rows: Rows) -> RowsAre:
+        return RowsAre(tuple(_row_seen(row, rows.handle_of(row)) for row in rows.listed()))
 
     async def _wait_for_registry(self) -> None:
         """Wait until the registry is read well: nothing is written to, or in the place of, one that cannot be read."""
@@ -514,6 +575,13 @@ _CHANGES_NOTHING = (
 
 def _told(fault: str) -> Outcome:
     return Outcome(not fault, fault)
+
+
+def _row_seen(row: Row, handle: str) -> RowSeen:
+    agent = os.path.basename(row.command[0]) if row.command else row.agent
+    return RowSeen(
+        row.id, row.slug, row.label, row.root, agent, row.phase.value, handle, row.ended, row.activation_error
+    )
 
 
 def _host(home: Home, environ: Mapping[str, str]) -> str:
