@@ -1,0 +1,444 @@
+"""The terminal's own promises, one by one: what the agents' screens showed that stock pyte gets wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from sot_tui.wake.cells import BLANK, Cell
+from sot_tui.wake.terminal import KEYPAD, MOUSE_DRAGS, MOUSE_SGR, PASTE, Screen, Terminal
+
+COLUMNS, LINES = 20, 6
+
+
+def shown(program: str | bytes, columns: int = COLUMNS, lines: int = LINES) -> Screen:
+    """Return what a program shows."""
+    terminal = Terminal(columns, lines)
+    terminal.feed(program if isinstance(program, bytes) else program.encode(), now=0.0)
+    return terminal.snapshot(now=0.0)
+
+
+def rows(screen: Screen) -> str:
+    """Return the rows' text, joined by bars, without the blank ones at the end."""
+    return "|".join(["".join([cell.data for cell in row]).rstrip(" ") for row in screen.rows]).rstrip("|")
+
+
+TABLE = {
+    # program: (the rows, the cursor's column and row, or None)
+    "a\x1b[<ub": ("ab", (2, 0)),
+    "a\x1b[<1ub": ("ab", (2, 0)),
+    "a\x1b[=1;1ub": ("ab", (2, 0)),
+    "a\x1b[=cb": ("ab", (2, 0)),
+    "a\x1b[38:2::1:2:3mb": ("ab", (2, 0)),
+    "a\x1b[4:3mb": ("ab", (2, 0)),
+    "a\x1b[!pb": ("ab", (2, 0)),
+    "a\x1b[#{b": ("ab", (2, 0)),
+    "a\x1b[3\x1b[1mb": ("ab", (2, 0)),
+    "a\x1b[3\x18b": ("ab", (2, 0)),
+    "a\x1b[?6nb\x1b[?996nc\x1b[?4md": ("abcd", (4, 0)),
+    "a\x1bPtext\x1b\\b": ("ab", (2, 0)),
+    "a\x1bP+q544e\x1b\\b": ("ab", (2, 0)),
+    "a\x1b_Gtext\x1b\\b": ("ab", (2, 0)),
+    "a\x1b^text\x1b\\b\x1bXtext\x1b\\c": ("abc", (3, 0)),
+    "a\x1b Fb\x1b-Ac\x1b*0d": ("abcd", (4, 0)),
+    "a\x1b]0;t\x18b": ("ab", (2, 0)),
+    "a\x1b]0;t\x1b[1mb": ("ab", (2, 0)),
+    "a\x1bPq\x1b[1mb": ("ab", (2, 0)),
+    "a\x1b]P0\x1b\\b": ("ab", (2, 0)),
+    "⚠\ufe0f Do you want": ("⚠\ufe0f Do you want", (13, 0)),
+    "a\x01b\x05c\x85d": ("abcd", (4, 0)),
+    "a\x9bb": ("ab", (2, 0)),
+    "日本\x1b[1;1HX": ("X 本", (1, 0)),
+    "日本\x1b[1;2HX": (" X本", (2, 0)),
+    "日本\x1b[1;1H\x1b[X": ("  本", (0, 0)),
+    "日本\x1b[1;2H\x1b[P": (" 本", (1, 0)),
+    "x" * 19 + "日": ("x" * 19 + "|日", (2, 1)),
+    "x" * 20: ("x" * 20, (19, 0)),
+    "x" * 20 + "y": ("x" * 20 + "|y", (1, 1)),
+    "\r\n" + "x" * 20 + "\x1b[AY": (" " * 19 + "Y|" + "x" * 20, (19, 0)),
+    "x" * 20 + "\tY": ("x" * 20 + "|Y", (1, 1)),
+    "\x1b[?7l" + "x" * 25 + "Y": ("x" * 19 + "Y", (19, 0)),
+    "1\r\n2\r\n3\x1b[Sx": ("2|3| x", (2, 2)),
+    "ab\x1b[5bc": ("abbbbbbc", (8, 0)),
+    "abc\tdef\x1b[ZX": ("abc     Xef", (9, 0)),
+    "ab\x1b[scd\x1b[uX": ("abXd", (3, 0)),
+    "\x1b[3`a": ("  a", (3, 0)),
+    "abc\x1bEX": ("abc|X", (1, 1)),
+    "\x1b[1;3r\x1b[6;1Ha\r\nb": ("|||||b", (1, 5)),
+    "ab\r\ncd\x1b[3JX": ("ab|cdX", (3, 1)),
+    "\x1b(0lqk\x1b(B x": ("┌─┐ x", (5, 0)),
+    "\x1b)0\x0eqx\x0fq": ("─│q", (3, 0)),
+    "main\x1b[?1049h\x1b[2J\x1b[Halt\x1b[?1049l": ("main", (4, 0)),
+    "main\x1b[?47hx\x1b[?47l": ("main", (5, 0)),
+    "ab\x1b[?1048hcd\x1b[?1048lX": ("abXd", (3, 0)),
+    "abc\x1b[?3hx": ("x", (1, 0)),
+    "e\u0301x": ("e\u0301x", (2, 0)),
+    "👩\u200d💻x": ("👩\u200d💻x", (3, 0)),
+    "🇨🇦x": ("🇨🇦x", (3, 0)),
+    "\u0301a": ("a", (1, 0)),
+    "\x1b[999999999999B\x1b[99999999999999999999Cz": ("|||||" + " " * 19 + "z", (19, 5)),
+    "\x1b[0;0Ha\x1b[;Hb": ("b", (1, 0)),
+    "ab\x1b[1;2;3Hc": ("ac", (2, 0)),
+    "\x1b[5J\x1b[5Ka": ("a", (1, 0)),
+    "a\x1b[" + "1;" * 400 + "mb": ("ab", (2, 0)),
+    "a\x1b日b": ("a日b", (4, 0)),
+    "a\x1b[1日b": ("a日b", (4, 0)),
+}
+
+
+@pytest.mark.parametrize(("program", "wanted"), TABLE.items(), ids=map(ascii, TABLE))
+def test_terminal_when_given_a_program_then_it_shows_this(program: str, wanted: tuple[str, tuple[int, int]]) -> None:
+    screen = shown(program)
+    assert (rows(screen), (screen.cursor_x, screen.cursor_y)) == wanted
+
+
+@pytest.mark.parametrize("program", TABLE, ids=map(ascii, TABLE))
+def test_terminal_when_the_reads_cut_anywhere_then_it_shows_the_same(program: str) -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    for byte in program.encode():
+        terminal.feed(bytes([byte]), now=0.0)
+        terminal.snapshot(now=0.0)
+    whole = shown(program)
+    assert terminal.snapshot(now=0.0)._replace(revision=0) == whole._replace(revision=0)
+
+
+LOOKS = {
+    "\x1b[2mx": Cell("x", dim=True),
+    "\x1b[1;2mx": Cell("x", bold=True, dim=True),
+    "\x1b[1;2;22mx": Cell("x"),
+    "\x1b[2;0mx": Cell("x"),
+    "\x1b[2;1mx": Cell("x", bold=True, dim=True),
+    "\x1b[>4;2mx": Cell("x"),
+    "\x1b[1m\x1b[>4;0mx": Cell("x", bold=True),
+    "\x1b[?4mx": Cell("x"),
+    "\x1b[38:2::1:2:3mx": Cell("x", fg="010203"),
+    "\x1b[38:2:1:2:3mx": Cell("x", fg="010203"),
+    "\x1b[48;2;1;2;300mx": Cell("x"),
+    "\x1b[38:5:9;1mx": Cell("x", fg="brightred", bold=True),
+    "\x1b[38;5;246mx": Cell("x", fg="949494"),
+    "\x1b[38;5;999;1mx": Cell("x", bold=True),
+    "\x1b[38;5mx": Cell("x"),
+    "\x1b[93;104mx": Cell("x", fg="brightyellow", bg="brightblue"),
+    "\x1b[31;42;39;49mx": Cell("x"),
+    "\x1b[4mx": Cell("x", underline=1),
+    "\x1b[21mx": Cell("x", underline=2),
+    "\x1b[4:3mx": Cell("x", underline=3),
+    "\x1b[4:4mx": Cell("x", underline=4),
+    "\x1b[4:5mx": Cell("x", underline=5),
+    "\x1b[4:5;4:9mx": Cell("x", underline=5),
+    "\x1b[4:3;4:0mx": Cell("x"),
+    "\x1b[58;5;9mx": Cell("x", underline_color="brightred"),
+    "\x1b[58:2::1:2:3mx": Cell("x", underline_color="010203"),
+    "\x1b[58;5;9;59mx": Cell("x"),
+    "\x1b[3;5;7;8;9;53mx": Cell("x", italic=True, blink=True, reverse=True, hidden=True, strike=True, overline=True),
+    "\x1b[3;5;7;8;9;53;23;25;27;28;29;55mx": Cell("x"),
+    "\x1b[3\r1mx": Cell("x", fg="red"),
+}
+
+
+@pytest.mark.parametrize(("program", "cell"), LOOKS.items(), ids=map(ascii, LOOKS))
+def test_cell_when_attributes_are_selected_then_it_looks_so(program: str, cell: Cell) -> None:
+    assert shown(program).rows[0][0] == cell
+
+
+def test_erased_cells_when_a_style_is_in_use_then_they_keep_its_background_only() -> None:
+    screen = shown("\x1b[1;2;7;44mab\x1b[K")
+    assert screen.rows[0][5] == BLANK._replace(bg="blue")
+
+
+def test_dim_suggestion_when_the_agent_draws_its_own_cursor_then_only_the_cell_under_it_is_reverse() -> None:
+    screen = shown("\x1b[?25l❯\u00a0\x1b[7ma\x1b[27m\x1b[2mdd a test\x1b[22m\x1b[1;3H")
+    assert [cell.dim for cell in screen.rows[0][:5]] == [False, False, False, True, True]
+    assert screen.rows[0][2].reverse
+    assert not screen.cursor_visible
+
+
+# -- frames ------------------------------------------------------------------------------------------------------------
+
+
+def test_snapshot_when_a_frame_is_not_complete_then_it_is_the_last_complete_one() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(b"before\x1b[?2026h\x1b[2Jhalf", now=1.0)
+    assert rows(terminal.snapshot(now=1.5)) == "before"
+    assert terminal.synchronizing(now=1.5)
+    revision = terminal.revision
+    terminal.feed(b" and whole", now=1.6)
+    assert terminal.revision == revision
+    terminal.feed(b"\x1b[?2026l", now=1.7)
+    assert not terminal.synchronizing(now=1.7)
+    assert terminal.revision > revision
+    assert rows(terminal.snapshot(now=1.7)) == "      half and whole"
+
+
+def test_snapshot_when_a_frame_never_ends_then_it_is_given_up_after_a_second() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(b"before\x1b[?2026h\rafter!", now=1.0)
+    terminal.feed(b"\x1b[?2026h", now=1.9)
+    assert rows(terminal.snapshot(now=1.99)) == "before"
+    assert rows(terminal.snapshot(now=2.0)) == "after!"
+    assert not terminal.synchronizing(now=2.0)
+
+
+def test_snapshot_when_frames_follow_each_other_in_one_read_then_the_last_complete_one_is_shown() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(b"\x1b[?2026hone\x1b[?2026l\x1b[?2026h\rtwo", now=1.0)
+    assert rows(terminal.snapshot(now=1.0)) == "one"
+
+
+def test_frame_when_the_terminal_is_resized_or_reset_then_it_is_not_waited_for() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(b"\x1b[?2026hnew", now=1.0)
+    terminal.resize(10, 4)
+    assert rows(terminal.snapshot(now=1.0)) == "new"
+    terminal.feed(b"\x1b[?2026h\x1bcagain", now=1.0)
+    assert rows(terminal.snapshot(now=1.0)) == "again"
+
+
+# -- what a reader finds unchanged ------------------------------------------------------------------------------------
+
+
+def test_rows_when_nothing_changed_in_them_then_they_are_the_same_objects() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(b"one\r\ntwo\r\nthree", now=0.0)
+    before = terminal.snapshot(now=0.0)
+    terminal.feed(b"\x1b[2;1HTWO\x1b[1;1Hone", now=0.0)
+    after = terminal.snapshot(now=0.0)
+    assert [a is b for a, b in zip(before.rows, after.rows, strict=True)] == [True, False, True, True, True, True]
+    assert after.revision == before.revision + 1
+
+
+def test_revision_when_the_same_is_drawn_again_then_it_stays() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(b"one\x1b[31mtwo", now=0.0)
+    before = terminal.snapshot(now=0.0)
+    terminal.feed(b"\x1b[2J\x1b[H\x1b[mone\x1b[31mtwo", now=0.0)
+    assert terminal.snapshot(now=0.0) is before
+    assert terminal.revision == before.revision
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *("x", "\x1b[2C", "\x1b[?25l", "\x1b[3 q", "\x1b]2;t\x07", "\x1b]1;t\x07", "\x1b]7501;state=idle\x07"),
+        *("\x1b[?1049h", "\x1b[?2004h", "\x1b=", "\x1b[2m \x1b[m"),
+    ],
+    ids=ascii,
+)
+def test_revision_when_anything_a_reader_sees_changes_then_it_grows(change: str) -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    before = terminal.revision
+    terminal.feed(change.encode(), now=0.0)
+    assert terminal.revision > before
+
+
+# -- titles, status, answers ------------------------------------------------------------------------------------------
+
+
+def test_title_when_other_commands_follow_then_it_stays() -> None:
+    screen = shown("\x1b]0;✳ Claude\x07\x1b]10;?\x07\x1b]104\x07\x1b]133;A\x07\x1b]22;pointer\x1b\\\x1b]8;;x\x07")
+    assert (screen.title, screen.icon) == ("✳ Claude", "✳ Claude")
+    screen = shown("\x1b]0;both\x07\x1b]1;icon\x1b\\\x1b]2;window; more\x1b\\")
+    assert (screen.title, screen.icon) == ("window; more", "icon")
+
+
+def test_title_when_put_aside_then_it_comes_back() -> None:
+    screen = shown("\x1b]2;shell\x07\x1b[22;0t\x1b]2;editor\x07\x1b[23;0t")
+    assert screen.title == "shell"
+    assert shown("\x1b[23t\x1b[22t" * 50).title == ""
+
+
+def test_title_when_it_holds_controls_or_never_ends_then_they_are_left_out_and_it_is_bounded() -> None:
+    assert shown("\x1b]2;a\x85\x9bb\x7fc\x07").title == "abc"
+    assert len(shown("\x1b]2;" + "t" * 5000 + "\x07").title) == 1024
+    screen = shown("\x1b]2;" + "t" * 100_000 + "\x07after")
+    assert (screen.title, rows(screen)) == ("", "after")
+
+
+def test_status_when_reported_then_the_last_of_the_program_itself_is_kept() -> None:
+    assert shown("x").status == ""
+    screen = shown("\x1b]7501;state=idle:app=codex\x1b\\\x1b]7501;state=working\x07\x1b]7501;state=done:id=7\x07")
+    assert screen.status == "state=working"
+
+
+ANSWERS = {
+    "\x1b[c": b"\x1b[?62;22c",
+    "\x1b[0c": b"\x1b[?62;22c",
+    "\x1bZ": b"\x1b[?62;22c",
+    "\x1b[5n": b"\x1b[0n",
+    "ab\r\nc\x1b[6n": b"\x1b[2;2R",
+    "x" * 20 + "\x1b[6n": b"\x1b[1;20R",
+    "\x1b]10;?\x1b\\": b"\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\",
+    "\x1b]11;?\x07": b"\x1b]11;rgb:1010/1010/1414\x07",
+    "\x1b]7501;?\x07": b"\x1b]7501;?\x07",
+    "\x1b]7501;?\x1b\\": b"\x1b]7501;?\x1b\\",
+    "\x1b[?2026$p": b"\x1b[?2026;2$y",
+    "\x1b[?2026h\x1b[?2026$p": b"\x1b[?2026;1$y",
+    "\x1b[?25$p": b"\x1b[?25;1$y",
+    "\x1b[?1049$p": b"\x1b[?1049;2$y",
+    "\x1b[?9999$p": b"\x1b[?9999;0$y",
+    "\x1b[?u": b"",
+    "\x1b[>c": b"",
+    "\x1b[=c": b"",
+    "\x1b[1c": b"",
+    "\x1b[>0q": b"",
+    "\x1b[?6n": b"",
+    "\x1b[14t": b"",
+    "\x1bP+q544e\x1b\\": b"",
+    "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\": b"",
+    "\x1b]4;1;?\x07": b"",
+    "\x1b]52;c;?\x07": b"",
+}
+
+
+@pytest.mark.parametrize(("query", "answer"), ANSWERS.items(), ids=map(ascii, ANSWERS))
+def test_query_when_asked_then_it_is_answered_once_or_not_at_all(query: str, answer: bytes) -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(query.encode(), now=0.0)
+    assert terminal.replies() == answer
+    assert terminal.replies() == b""
+
+
+def test_answers_when_nobody_takes_them_then_they_are_bounded() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(b"\x1b[c" * 10_000, now=0.0)
+    assert len(terminal.replies()) <= 4096
+    terminal.feed(b"\x1b[c", now=0.0)
+    assert terminal.replies() == b"\x1b[?62;22c"
+
+
+# -- modes -------------------------------------------------------------------------------------------------------------
+
+
+def test_modes_when_set_then_a_writer_of_keys_can_see_them() -> None:
+    screen = shown("\x1b[?1;1002;1006;2004h\x1b=\x1b[4h\x1b[5 q")
+    assert {1, MOUSE_DRAGS, MOUSE_SGR, PASTE, KEYPAD, -4} <= screen.modes
+    assert screen.cursor_shape == 5
+    screen = shown("\x1b[?1;1002;1006;2004h\x1b=\x1b[?1;1006;2004l\x1b>\x1b[?1003h")
+    assert screen.modes == {7, 25, 1003}
+    assert shown("\x1b[?1003h\x1b[?1000l").modes == {7, 25}
+
+
+def test_modes_when_unknown_then_they_are_not_kept() -> None:
+    assert shown("".join(f"\x1b[?{mode}h\x1b[{mode}h" for mode in range(3000, 9000))).modes == {7, 25}
+
+
+def test_soft_reset_when_asked_for_then_no_text_goes() -> None:
+    screen = shown("\x1b[2;3ra\x1b[1m\x1b[?7l\x1b[?25l\x1b[4h\x1b[!pb\x1b[6;20Hcd")
+    assert rows(screen) == "||||" + " " * 19 + "c|d"
+    assert shown("a\x1b[1m\x1b[!pb").rows[0][:2] == (Cell("a"), Cell("b"))
+    assert screen.modes == {7, 25}
+
+
+def test_full_reset_when_asked_for_then_all_is_as_at_the_start_but_title_and_history() -> None:
+    terminal = Terminal(COLUMNS, 2)
+    terminal.feed(b"\x1b]2;t\x07a\r\nb\r\nc\x1b[?1049h\x1b[31mx\x1b[2;2r\x1b[?2004h\x1b(0\x1bcq", now=0.0)
+    screen = terminal.snapshot(now=0.0)
+    assert (rows(screen), screen.title, screen.alternate) == ("q", "t", False)
+    assert screen.modes == {7, 25}
+    assert terminal.history_length == 1
+
+
+# -- history and size --------------------------------------------------------------------------------------------------
+
+
+def test_history_when_rows_scroll_off_the_main_screen_then_the_last_of_them_are_kept() -> None:
+    terminal = Terminal(COLUMNS, 3, history=3)
+    terminal.feed(b"\r\n".join(b"row %d" % number for number in range(9)), now=0.0)
+    assert (terminal.history_length, terminal.history_total) == (3, 6)
+    kept = terminal.history_rows(-5, 99)
+    assert ["".join([cell.data for cell in row]).rstrip() for row in kept] == ["row 3", "row 4", "row 5"]
+    assert {len(row) for row in kept} == {COLUMNS}
+    assert terminal.history_rows(1, 2) == [kept[1]]
+    terminal.feed(b"\x1b[?1049h" + b"x\r\n" * 9 + b"\x1b[?1049l\x1b[2;3r\x1b[3;1H\n\n", now=0.0)
+    assert terminal.history_total == 6
+    terminal.feed(b"\x1b[3J", now=0.0)
+    assert terminal.history_length == 0
+
+
+def test_history_when_the_screen_has_another_width_then_its_rows_have_that_too() -> None:
+    terminal = Terminal(4, 1)
+    terminal.feed("ab日\r\nc\r\n".encode(), now=0.0)
+    terminal.resize(3, 1)
+    assert ["".join([cell.data for cell in row]) for row in terminal.history_rows(0, 9)] == ["ab ", "c  "]
+
+
+def test_resize_when_rows_go_then_the_cursor_stays_inside_and_rows_go_into_history() -> None:
+    terminal = Terminal(COLUMNS, 6)
+    terminal.feed(b"1\r\n2\r\n3\r\n4\r\n5\r\n6", now=0.0)
+    terminal.resize(COLUMNS, 3)
+    screen = terminal.snapshot(now=0.0)
+    assert (rows(screen), screen.cursor_y, screen.lines, len(screen.rows)) == ("4|5|6", 2, 3, 3)
+    assert terminal.history_length == 3
+    terminal.feed(b"x", now=0.0)
+    assert rows(terminal.snapshot(now=0.0)) == "4|5|6x"
+    terminal.resize(COLUMNS, 5)
+    screen = terminal.snapshot(now=0.0)
+    assert (rows(screen), screen.cursor_y) == ("2|3|4|5|6x", 4)
+
+
+def test_resize_when_columns_go_then_the_cursor_stays_inside_and_no_half_character_is_left() -> None:
+    terminal = Terminal(COLUMNS, 3)
+    terminal.feed("123456789日\x1b[15C\x1b7".encode(), now=0.0)
+    terminal.resize(10, 3)
+    screen = terminal.snapshot(now=0.0)
+    assert (rows(screen), screen.cursor_x) == ("123456789", 9)
+    terminal.feed(b"\x1b[H\x1b8X", now=0.0)
+    assert rows(terminal.snapshot(now=0.0)) == "123456789X"
+
+
+def test_resize_when_columns_come_then_they_have_tab_stops_and_the_region_is_gone() -> None:
+    terminal = Terminal(10, 3)
+    terminal.feed(b"\x1b[2;3r", now=0.0)
+    terminal.resize(40, 4)
+    terminal.feed(b"\t\t\tx\x1b[4;1H\n", now=0.0)
+    assert rows(terminal.snapshot(now=0.0)) == ""
+    assert terminal.history_length == 1
+
+
+def test_resize_when_on_the_alternate_screen_then_the_main_one_is_resized_too() -> None:
+    terminal = Terminal(COLUMNS, 4)
+    terminal.feed(b"1\r\n2\r\n3\x1b[?1049hx", now=0.0)
+    terminal.resize(2, 2)
+    terminal.feed(b"\x1b[?1049l!", now=0.0)
+    screen = terminal.snapshot(now=0.0)
+    assert (rows(screen), screen.columns, [len(row) for row in screen.rows]) == ("2|3!", 2, [2, 2])
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(0, 0), (1, 1), (-3, 7), (1, 9), (500, 1)])
+def test_size_when_it_makes_no_sense_then_nothing_breaks(columns: int, lines: int) -> None:
+    terminal = Terminal(columns, lines)
+    program = "".join(TABLE).encode()
+    terminal.feed(program, now=0.0)
+    screen = terminal.snapshot(now=0.0)
+    assert {len(row) for row in screen.rows} == {screen.columns}
+    terminal.resize(lines, columns)
+    terminal.feed(program, now=0.0)
+    screen = terminal.snapshot(now=0.0)
+    assert (len(screen.rows), {len(row) for row in screen.rows}) == (screen.lines, {screen.columns})
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def test_cell_when_accents_are_heaped_on_it_then_it_is_bounded() -> None:
+    screen = shown("e" + "\u0301" * 10_000 + "x")
+    assert len(screen.rows[0][0].data) == 32
+    assert screen.rows[0][1].data == "x"
+
+
+def test_history_when_every_cell_is_unlike_all_others_then_old_rows_go_first() -> None:
+    terminal = Terminal(80, 24)
+    for line in range(400):
+        cells = "".join(f"\x1b[38;2;{line % 256};{line // 256};{column}mx" for column in range(80))
+        terminal.feed(cells.encode() + b"\r\n", now=0.0)
+    assert 50 < terminal.history_length < 300
+
+
+def test_terminal_when_loaded_alone_then_it_is_light() -> None:
+    code = "import sys, sot_tui.wake.terminal; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"socket", "selectors", "asyncio", "subprocess", "dataclasses", "textual", "rich", "logging"} & set(
+        loaded
+    )
