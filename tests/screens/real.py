@@ -88,6 +88,12 @@ class Opened(NamedTuple):
         y = self.lines.keys.index(handle) - self.lines.scroll_offset.y
         await self.pilot.click(self.lines, offset=(10, y), times=times)
 
+    async def click_key(self, label: str) -> None:
+        """Click a key of the key line, by its label."""
+        line = self.app.screen.query_one("#keys", Words)
+        at = f"{line.content}  ".index(f" {label}  ")
+        await self.pilot.click(line, offset=(at + 2, 0))
+
 
 @asynccontextmanager
 async def dashboard(
