@@ -23,8 +23,8 @@ from sot_tui.comm.errors import Refused
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
 
-BACKLOG = 128
-"""Connections that may wait to be accepted."""
+BACKLOG = 1024
+"""Connections that may wait to be accepted; past it, many a client takes its connection for open that is not."""
 
 
 class Found(Enum):
