@@ -134,7 +134,7 @@ class Server:
             async with asyncio.TaskGroup() as self._group:
                 accepting = self._accept(self._listener.socket)
                 self._accepting = self._group.create_task(accepting, name="sot-accept")
-                self._group.create_task(self._poll(), name="sot-poll")
+                self._group.create_task(self._poll(await self._pool.run(self._first_look)), name="sot-poll")
                 self.ready.set()
                 well()
                 while await self._pool.run(self._is_there):  # noqa: ASYNC110  (of a file nobody tells)
@@ -401,18 +401,23 @@ class Server:
                 connection.wants_changes = False
                 connection.tell(wire.encode(0, "evt", "tui.changed", {}))
 
-    async def _poll(self) -> None:
-        """Look for what other clients show of the registry, and at the list of boxes (daemon wire 2.3)."""
+    def _first_look(self) -> tuple[_RegistryLook, str]:
+        """Take down what there is before anybody is connected, so that only what changes is told."""
         look = _RegistryLook(self._home)
-        boxes: str | None = None
+        look.changed()
+        return look, topology_hash(self._home, self.site.environ)
+
+    async def _poll(self, first: tuple[_RegistryLook, str]) -> None:
+        """Look for what other clients show of the registry, and at the list of boxes (daemon wire 2.3)."""
+        look, boxes = first
         while True:
+            await asyncio.sleep(POLL_SECS)
             if await self._pool.run(look.changed):
                 self.publish("workspace.changed", {"action": "agent_state", "slug": "", "workspace_id": ""})
             found = await self._pool.run(lambda: topology_hash(self._home, self.site.environ))
-            if boxes is not None and found != boxes:
+            if found != boxes:
                 self.publish("topology.changed", {"hash": found})
             boxes = found
-            await asyncio.sleep(POLL_SECS)
 
 
 class _RegistryLook:
