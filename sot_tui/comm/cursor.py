@@ -36,17 +36,31 @@ class Offset(NamedTuple):
 def offset(cursor: bytes, inbox: bytes) -> Offset:
     """Return how many lines of `inbox` the cursor's bytes say were shown; the last, unterminated line is none."""
     total = inbox.count(b"\n")
-    words = cursor.replace(b"\0", b"").rstrip(b"\n")
-    if not words:
-        return Offset(0, total)
-    said, _, hashed = words.partition(b" ")
     if is_moment(cursor):
-        before = _segments_up_to(said, inbox)
+        before = _segments_up_to(_words(cursor).partition(b" ")[0], inbox)
         return Offset(before if before <= total else 0, total)
+    count = count_in(cursor)
+    return placed(cursor, total, _line(inbox, count, total) if 0 < count <= total else b"")
+
+
+def count_in(cursor: bytes) -> int:
+    """Return the count that a cursor says, which may be past the end of any inbox; 0 for none and for a moment."""
+    said = _words(cursor).partition(b" ")[0]
     digits = said.lstrip(b"0")
-    count = int(digits or b"0") if len(digits) <= _COUNT_DIGITS else total + 2
+    if not digits.isdigit():
+        return 0
+    return int(digits) if len(digits) <= _COUNT_DIGITS else 10**_COUNT_DIGITS
+
+
+def placed(cursor: bytes, total: int, line: bytes) -> Offset:
+    """Return how many lines a cursor that is no moment says were shown, of `total`.
+
+    `line` is the last of them, without its newline; it does not matter where the count is 0 or past the end.
+    """
+    count = count_in(cursor)
+    hashed = _words(cursor).partition(b" ")[2]
     if count <= total:
-        if not hashed or not count or line_hash(_line(inbox, count, total)) == hashed.decode("latin-1"):
+        if not hashed or not count or line_hash(line) == hashed.decode("latin-1"):
             return Offset(count, total)
         return Offset(count - 1, total, stepped_back=True)
     if count == total + 1 and hashed:
@@ -56,8 +70,12 @@ def offset(cursor: bytes, inbox: bytes) -> Offset:
 
 def is_moment(cursor: bytes) -> bool:
     """Tell whether a cursor is of the old form, a timestamp, to which every line of the inbox has to be compared."""
-    words = cursor.replace(b"\0", b"").rstrip(b"\n")
+    words = _words(cursor)
     return bool(words) and not words.partition(b" ")[0].isdigit()
+
+
+def _words(cursor: bytes) -> bytes:
+    return cursor.replace(b"\0", b"").rstrip(b"\n")
 
 
 def text(count: int, line: bytes) -> str:

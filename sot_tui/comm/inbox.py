@@ -18,11 +18,15 @@ from sot_tui.comm.inbox_lock import Grip, Held
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sot_tui.comm.cursor import Offset
     from sot_tui.comm.home import Home
 
 _BLOCK = 1 << 16
 """Bytes of one look backwards for a newline; most lines are shorter."""
+_READ_BLOCK = 1 << 20
+"""Bytes of one step through an inbox that is read."""
 _CURSOR_LIMIT = 4096
 """Bytes of a cursor that are read; a real one has a hundredth of it."""
 
@@ -202,16 +206,14 @@ def read_batch(
 
     `manager` and `wait_s` are as for `unread`.
     """
-    seen = _read(home, handle, manager, wait_s)
+    seen = _look(home, handle, manager, wait_s, batch=True)
+    if seen is None:
+        return Batch([], missing=True)
     if not isinstance(seen, _Seen):
         return seen
-    if seen.inbox is None:
-        return Batch([], missing=True)
-    at = cursor.offset(seen.cursor, seen.inbox)
+    at = seen.place.at
     note = f"note: the last line read from @{handle}'s inbox was cut back; reading from the line before it"
-    return Batch(
-        _lines_past(seen.inbox, at), at.lines, at.total, note=note if at.stepped_back else "", warning=seen.warning
-    )
+    return Batch(seen.lines, at.lines, at.total, note=note if at.stepped_back else "", warning=seen.warning)
 
 
 class CursorMoved(NamedTuple):
@@ -240,21 +242,37 @@ def write_cursor(home: Home, handle: str, batch: Batch) -> CursorMoved | CursorS
     return CursorMoved()
 
 
-def unread(home: Home, handle: str, manager: str | None = None, wait_s: float | None = None) -> Count | Busy | Failed:
+def unread(
+    home: Home, handle: str, manager: str | None = None, wait_s: float | None = None, most: int | None = None
+) -> Count | Busy | Failed:
     """Count the unread mail of `handle` by the one rule, under the shared lock.
 
     `manager` is the lock manager that a writer here would share, "" where it would not append; asked when not given.
-    `wait_s` bounds the wait for the lock, `$SOT_INBOX_READ_WAIT_SECS` by default; with 0 there is one try.
+    `wait_s` bounds the wait for the lock, `$SOT_INBOX_READ_WAIT_SECS` by default; with 0 there is one try. No line past
+    the `most` that are asked for is looked at.
+
+    Only the places are found under the lock. The lines between them are whole and flushed, so they stand when it is let
+    go; no writer waits while they are parsed, and no more of them is held than one.
     """
-    seen = _read(home, handle, manager, wait_s)
+    seen = _look(home, handle, manager, wait_s, batch=False)
+    if seen is None:
+        return Count(0)
     if not isinstance(seen, _Seen):
         return seen
-    if seen.inbox is None:
-        return Count(0)
-    at = cursor.offset(seen.cursor, seen.inbox)
-    counted = [line for line in _lines_past(seen.inbox, at) if frames.counts(line, handle)]
-    oldest = frames.parse_line(counted[0]) if counted else None
-    return Count(len(counted), at.total, oldest.ts if oldest else "", seen.warning)
+    counted, oldest = 0, b""
+    try:
+        for line in _lines_between(home, seen.descriptor, seen.place.start, seen.place.end):
+            if frames.counts(line, handle):
+                counted += 1
+                oldest = oldest or line
+                if counted == most:
+                    break
+    except OSError as error:
+        return Failed(f"{error.strerror}")
+    finally:
+        _close(home, seen.descriptor)
+    first = frames.parse_line(oldest) if counted else None
+    return Count(counted, seen.place.at.total, first.ts if first else "", seen.warning)
 
 
 def read_failed(handle: str, failed: Failed) -> str:
@@ -280,15 +298,31 @@ def mailbox_stamp(home: Home, handle: str) -> tuple[object, ...]:
     return (*_stamp(home, home.inbox(handle)), *_stamp(home, home.cursor(handle)))
 
 
+class _Place(NamedTuple):
+    """Where the lines past the cursor lie."""
+
+    at: Offset
+    start: int
+    """Where the first of them begins, in bytes."""
+    end: int
+    """Where the last whole line ends."""
+
+
 class _Seen(NamedTuple):
-    """What a reader's look brought: the inbox's bytes (None: no such file) and the cursor's."""
+    """What a reader's look brought."""
 
-    inbox: bytes | None
-    cursor: bytes = b""
-    warning: str = ""
+    place: _Place
+    lines: list[bytes]
+    """For a batch: the lines past the cursor, without their newlines."""
+    descriptor: int
+    """Otherwise: the inbox, still open."""
+    warning: str
 
 
-def _read(home: Home, handle: str, manager: str | None, wait_s: float | None) -> _Seen | Busy | Failed:
+def _look(
+    home: Home, handle: str, manager: str | None, wait_s: float | None, *, batch: bool
+) -> _Seen | Busy | Failed | None:
+    """Look into the inbox under the shared lock, where there is one; None when there is no inbox."""
     bound = inbox_lock.wait_bound(inbox_lock.READ_WAIT) if wait_s is None else wait_s
     path = home.inbox(handle)
     held: Held | None = None
@@ -306,9 +340,18 @@ def _read(home: Home, handle: str, manager: str | None, wait_s: float | None) ->
                 warning = _without_lock(handle, got)
         # The cursor first: one that another poll moves meanwhile must not point past the bytes that are read here.
         said = cursor_bytes(home, handle)
-        return _Seen(home.disk.read(path), said, warning)
+        descriptor = home.disk.open(path, os.O_RDONLY)  # inside the lock, so that a network home shows it as it is now
+        try:
+            place = _place(home, descriptor, said)
+            lines = list(_lines_between(home, descriptor, place.start, place.end)) if batch else []
+        except OSError:
+            _close(home, descriptor)
+            raise
+        if batch:
+            _close(home, descriptor)
+        return _Seen(place, lines, descriptor, warning)
     except FileNotFoundError:
-        return _Seen(None)
+        return None
     except OSError as error:
         return Failed(f"{error.strerror}")
     finally:
@@ -316,16 +359,60 @@ def _read(home: Home, handle: str, manager: str | None, wait_s: float | None) ->
             inbox_lock.release(home, held)
 
 
+def _place(home: Home, descriptor: int, said: bytes) -> _Place:
+    """Return where the lines past a cursor lie; what was shown is passed over in blocks, but for its last line."""
+    size = home.disk.size(descriptor)
+    if cursor.is_moment(said):
+        whole = b"".join(_blocks(home, descriptor, 0, size))
+        at = cursor.offset(said, whole)
+        return _Place(at, cursor.line_start(whole, at.lines, at.total), whole.rfind(b"\n") + 1)
+    count = cursor.count_in(said)
+    last = 0 if count <= 1 else -1  # where line `count`, the last one shown, begins
+    total = position = end = 0
+    for block in _blocks(home, descriptor, 0, size):
+        here = block.count(b"\n")
+        if last < 0 and total + here >= count - 1:
+            last = position + cursor.line_start(block, count - 1 - total, here)
+        if here:
+            end = position + block.rfind(b"\n") + 1
+        total += here
+        position += len(block)
+    line = next(_lines_between(home, descriptor, last, end), b"") if 0 < count <= total else b""
+    at = cursor.placed(said, total, line)
+    if not at.lines:
+        return _Place(at, 0, end)
+    return _Place(at, last + len(line) + 1 if at.lines == count else last, end)
+
+
+def _lines_between(home: Home, descriptor: int, start: int, end: int) -> Iterator[bytes]:
+    """Yield the whole lines between two places, each without its newline; a part of one at the end is none."""
+    parts: list[bytes] = []
+    for block in _blocks(home, descriptor, start, end):
+        first, *more = block.split(b"\n")
+        parts.append(first)
+        if more:
+            yield b"".join(parts)
+            yield from more[:-1]
+            parts = [more[-1]]
+
+
+def _blocks(home: Home, descriptor: int, start: int, end: int) -> Iterator[bytes]:
+    """Yield the bytes between two places, in blocks; fewer when the file was cut meanwhile."""
+    while start < end and (block := home.disk.read_at(descriptor, min(_READ_BLOCK, end - start), start)):
+        yield block
+        start += len(block)
+
+
+def _close(home: Home, descriptor: int) -> None:
+    with suppress(OSError):  # nothing was written
+        home.disk.close(descriptor)
+
+
 def _without_lock(handle: str, fault: inbox_lock.Fault) -> str:
     return (
         f"WARNING: the inbox lock for @{handle} failed ({fault.why}) — "
         "reading without it; a line may show twice, none is lost"
     )
-
-
-def _lines_past(inbox: bytes, at: Offset) -> list[bytes]:
-    """Return the whole lines past the cursor, without their newlines; an unterminated tail is none."""
-    return inbox[cursor.line_start(inbox, at.lines, at.total) :].split(b"\n")[:-1]
 
 
 def _replace_cursor(home: Home, handle: str, words: bytes) -> None:

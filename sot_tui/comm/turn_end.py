@@ -118,7 +118,7 @@ def _mark(home: Home, here: Context) -> None:
 def _mail(home: Home, handle: str, session: str) -> _Mail:
     """Look into the inbox: what is new to this session, and what is wrong with it."""
     fault_file, mail_file = f"lock-fault-{handle}.{session}.tick", f"mail-{session}.tick"
-    count = inbox.unread(home, handle)
+    count = inbox.unread(home, handle, most=1)  # one line holds the turn as well as a thousand
     if isinstance(count, inbox.Busy):
         return _Mail(
             "",
