@@ -245,15 +245,20 @@ def of_version(version: object) -> Finding:
     return Finding(Level.WARN, "protocol", fact, "sot-tui --version")
 
 
-def of_lock(look: LockLook, *, here: bool) -> Finding:
-    """Judge the registry lock; `here` says whether its holder is named as of this very machine."""
+_LOOK = "ls -ld"
+_BY_HAND = {LockIs.OLDER_VERSION: "rmdir", LockIs.UNPARSABLE: "rm"}
+"""What is done about a lock that no reclaim can clear, once its holder is known to be dead (contract, FAILED)."""
+
+
+def of_lock(path: str, look: LockLook, *, here: bool) -> Finding:
+    """Judge the registry lock at `path`; `here` says whether its holder is named as of this very machine."""
     what = "registry lock"
     if look.state is LockIs.FREE:
         return Finding(Level.OK, what, "free")
     age = age_text(look.age_s)
-    if look.state is not LockIs.HELD or look.record is None:
+    if look.record is None:
         fact = f"{look.state.value} for {age}: {look.verdict}. {look.recovery}"
-        return Finding(Level.FAULT, what, fact, CLEAR)
+        return Finding(Level.FAULT, what, fact, f"{_BY_HAND.get(look.state, _LOOK)} {word(path)}")
     who = f"held for {age} by {look.record.name} pid {look.record.pid}"
     if look.provable:
         return Finding(Level.FAULT, what, f"{who}: {look.verdict}", CLEAR)

@@ -135,7 +135,7 @@ def _in_home(home: Home, host: str) -> list[Finding]:
     ]
     if isinstance(book, Registry):
         findings.append(doctor.of_version(book.version))
-    findings.append(doctor.of_lock(lock, here=doctor.is_of_here(lock, me)))
+    findings.append(doctor.of_lock(home.lock, lock, here=doctor.is_of_here(lock, me)))
     hub = topology.names_hub(os.environ, host, home.disk) or mounts.is_on_own_disk(home)
     own, record = mounts.lock_identity(home), _lock_record(home)
     findings.append(doctor.of_filing(home, own, record, hub=hub, linux=linux))

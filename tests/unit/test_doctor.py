@@ -222,13 +222,13 @@ HELD = LockLook(LockIs.HELD, ME, 30.0, "dead: same boot, pid 10 is gone", True, 
         pytest.param(HELD._replace(provable=False), True, (WARN, "ps -o pid,lstart,args -p 10"), id="alive-here"),
         pytest.param(HELD._replace(provable=False), False, (WARN, "ssh box sot-tui lock-clear"), id="elsewhere"),
         pytest.param(HELD._replace(provable=False, age_s=1.9), True, (OK, ""), id="a-write-of-the-moment"),
-        pytest.param(LockLook(LockIs.OLDER_VERSION, None, 9.0), False, (FAULT, "sot-tui lock-clear"), id="older"),
-        pytest.param(LockLook(LockIs.UNPARSABLE, None, 9.0), False, (FAULT, "sot-tui lock-clear"), id="unparsable"),
-        pytest.param(LockLook(LockIs.UNREADABLE, None, 0.0), False, (FAULT, "sot-tui lock-clear"), id="unreadable"),
+        pytest.param(LockLook(LockIs.OLDER_VERSION, None, 9.0), False, (FAULT, "rmdir /c/l"), id="older"),
+        pytest.param(LockLook(LockIs.UNPARSABLE, None, 9.0), False, (FAULT, "rm /c/l"), id="unparsable"),
+        pytest.param(LockLook(LockIs.UNREADABLE, None, 0.0), False, (FAULT, "ls -ld /c/l"), id="unreadable"),
     ],
 )
 def test_lock_when_held_so_then_this(look: LockLook, here: bool, expected: tuple[Level, str]) -> None:
-    assert of(doctor.of_lock(look, here=here)) == expected
+    assert of(doctor.of_lock("/c/l", look, here=here)) == expected
 
 
 @pytest.mark.parametrize(
