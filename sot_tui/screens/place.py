@@ -31,6 +31,11 @@ MEDIUM_FROM, WIDE_FROM = 60, 100
 """Columns from which the layouts apply (product, The nav: three layouts by width)."""
 
 _LAYOUTS: list[tuple[int, str]] | None = [(0, NARROW), (MEDIUM_FROM, MEDIUM), (WIDE_FROM, WIDE)]
+LOW, HIGH = "-low", "-high"
+HIGH_FROM = 24
+"""Rows below which what stands above and below a list gives way to it: those of the smallest usual terminal."""
+
+_HEIGHTS: list[tuple[int, str]] | None = [(0, LOW), (HIGH_FROM, HIGH)]
 
 
 class Place(Screen[T]):
@@ -38,6 +43,7 @@ class Place(Screen[T]):
 
     WHERE: ClassVar[Where]
     HORIZONTAL_BREAKPOINTS = _LAYOUTS
+    VERTICAL_BREAKPOINTS = _HEIGHTS
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()
@@ -57,6 +63,13 @@ class Place(Screen[T]):
     def is_open(self) -> bool:
         """Tell whether it is on the screen, or below a dialog: an answer may come after a screen was closed."""
         return self.is_mounted and self in self.app.screen_stack
+
+    def on_screen_suspend(self) -> None:
+        """Drop what was painted when this screen was closed: Textual keeps its caches longer than the widgets."""
+        if not self.is_open:
+            for widget in self.walk_children(with_self=True):
+                if isinstance(widget, Widget):
+                    widget.refresh()
 
     # -- actions -----------------------------------------------------------------------------------------------------
 
