@@ -289,9 +289,9 @@ def test_doctor_when_its_next_step_is_done_then_the_fault_is_gone(joined: Box) -
     holder = hold_lock(Home(str(joined.comm)))
     kill(holder)
     heal(joined, "registry lock", code=1)
-    joined.comm.joinpath(".registry.lock").write_text("junk\n")  # named in a sentence, and cleared by no reclaim
+    joined.comm.joinpath(".registry.lock").touch(0o600)  # it names nobody, so no reclaim can clear it
     heal(joined, "registry lock", code=1)
-    joined.comm.joinpath(".registry.lock").mkdir()
+    joined.comm.joinpath(".registry.lock").mkdir(0o700)
     heal(joined, "registry lock", code=1)
     assert levels(joined) == {}
     joined.comm.joinpath("registry.json").write_text("{")
