@@ -8,27 +8,18 @@ from typing import TYPE_CHECKING
 
 from sot_tui.comm import names
 from sot_tui.engine.rows.row import LATCHED, Phase, Refused, Row, Wanted
+from sot_tui.engine.rows.values import Snapshot
+from sot_tui.wake.terminal import Terminal
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
 class Typed:
     count: int
     enter: str
-
-
-@dataclass(frozen=True)
-class Screen:
-    columns: int
-    lines: int
-    cursor: tuple[int, int]
-    shown: tuple[str, ...]
-
-    def text(self) -> Sequence[str]:
-        return self.shown
 
 
 @dataclass
@@ -121,11 +112,13 @@ class RowBook:
             self.typed.append((row.id, b"\r", True))
         return Typed(len(data), "sent" if enter else "not_sent")
 
-    async def screen(self, key: str) -> Screen | Refused:
+    async def screen(self, key: str) -> Snapshot | Refused:
         row = self.find(key)
         if row is None:
             return Refused("unknown_workspace", f"unknown workspace: {key}")
-        return Screen(6, 2, (2, 1), ("❯ hi  ", "      "))
+        terminal = Terminal(6, 2)
+        terminal.feed("❯ hi\r\n日\x1b[2;3H".encode(), 0)
+        return Snapshot(terminal.snapshot(0), "ready", 0, synchronizing=False)
 
     def listen(self, changed: Callable[[str, Row], None]) -> Callable[[], None]:
         self.listeners.append(changed)

@@ -364,6 +364,8 @@ class What(Enum):
     """A need was set aside, or taken back."""
     ROW = "row"
     """A row was made, adopted, resumed, given up, has ended; its handle's stamp failed."""
+    WIRE = "wire"
+    """The control socket: mail that could not be filed for a client, a client that was turned away or dropped."""
     DUTY = "duty"
     """A duty failed, is tried again, works again; the watch began anew."""
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import ancestry, daemon_lock
+from sot_tui.comm import ancestry, daemon_lock, endpoints, names, wire
+from sot_tui.comm.errors import Refused, SotError
 from sot_tui.comm.fleet import Stance
+from sot_tui.comm.text import visible
+from sot_tui.engine import listener
 from sot_tui.engine.client import (
     Body,
     Broadcast,
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 
 HOST_TRY_SECS = 1.0
 """Seconds between two tries of a viewer to take the duties over; it has them within three (product)."""
+ASK_SECS = 1.0
+"""Seconds in which a daemon that is not ours says who it is."""
 READ_ONLY = "this dashboard was opened read-only (--readonly)"
 """Why nothing is written when a person asked for it."""
 
@@ -63,11 +68,14 @@ def why_only_look(home: Home, *, asked: bool) -> str:
 class Hosting:
     """One engine's claim on the duties that write."""
 
-    def __init__(self, home: Home, environ: Mapping[str, str], only_look: str) -> None:
+    def __init__(self, home: Home, environ: Mapping[str, str], only_look: str, socket: str = "") -> None:
         self._home = home
         self._environ = environ
         self._only_look = only_look
         self._held: daemon_lock.Held | None = None
+        self.path = socket or endpoints.session_socket(home, environ, label(environ))
+        """Where the engine that hosts is asked."""
+        self._foreign = ""
 
     def settle(self) -> StanceIs:
         """Try once to host, and return how this engine stands now."""
@@ -79,8 +87,27 @@ class Hosting:
                 return StanceIs(Stance.READ_ONLY, f"this dashboard only looks: {got.why}")
             if isinstance(got, daemon_lock.HeldBy):
                 return StanceIs(Stance.VIEWER, self._viewer_words(got))
+            foreign = self._served_by_another()
+            if foreign:
+                daemon_lock.release(self._home, got)
+                return StanceIs(Stance.VIEWER, foreign)
             self._held = got
         return StanceIs(Stance.HOST)
+
+    def _served_by_another(self) -> str:
+        """Return who serves the socket though it has not the lock: a daemon that is not ours, or of another state root.
+
+        It was here first and has rows of its own, so nothing is hosted beside it.
+        """
+        try:
+            found = listener.look(self._home, self.path)
+        except Refused:
+            return ""  # the duty that listens there says what is wrong
+        if found is not listener.Found.LIVE:
+            self._foreign = ""
+            return ""
+        self._foreign = self._foreign or _who_serves(self._home, self._environ, self.path)
+        return f"{self._foreign}; this one only looks until it ends"
 
     def release(self) -> None:
         """Let another dashboard host."""
@@ -92,6 +119,31 @@ class Hosting:
         who = f"the dashboard of pid {by.pid}" if by.pid else "another dashboard"
         what = "hosts" if by.home in {"", self._home.path} else f"hosts {by.home}"
         return f"{who} {what}; this one only looks until it ends"
+
+
+def label(environ: Mapping[str, str]) -> str:
+    """Return the label of a daemon of this environment (daemon wire 1.3)."""
+    return environ.get("SOT_BACKEND_LABEL") or endpoints.DEFAULT_LABEL
+
+
+def _who_serves(home: Home, environ: Mapping[str, str], path: str) -> str:
+    """Return which daemon serves a socket, as it says itself, and how to part it from this one where that is needed."""
+    try:
+        asker = wire.Caller(names.declared_host(environ, home.procs), "", "cli")
+    except SotError:
+        return f"another daemon serves {path}"
+    answer = wire.ask(home.clock, f"unix:{path}", asker, "version.query", {}, ASK_SECS)
+    about = answer.payload.get("daemon") if isinstance(answer, wire.Answer) else None
+    if not isinstance(about, dict):
+        return f"another daemon serves {path}"
+    words = f"another daemon ({about.get('program') or 'sotd'} {about.get('app_version')}) serves {path}"
+    its_home = about.get("comm_home")
+    if isinstance(its_home, str) and its_home != home.path:
+        words += (
+            f" for the comm home {its_home} (to part them, give this one an XDG_STATE_HOME and an XDG_RUNTIME_DIR of "
+            "its own)"
+        )
+    return visible(words)
 
 
 def refusal(command: object, why: str) -> object | None:

@@ -12,7 +12,7 @@ import asyncio
 import secrets
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sot_tui.comm import endpoints, paths, peers, registry, wire
@@ -111,6 +111,7 @@ class Server:
         self._listener: Listener | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._group: asyncio.TaskGroup | None = None
+        self._unhear_rows: Callable[[], None] = _nothing
         self._control = Control(
             home=site.home,
             environ=site.environ,
@@ -128,8 +129,9 @@ class Server:
 
     async def serve(self, well: Callable[[], None]) -> None:
         """Listen and serve until it is cancelled or the socket is gone; raises Refused where nobody may listen."""
-        self._listener = await self._pool.run(lambda: listeners.listen(self._home, self.site.path))
-        unheard = (self._rows.listen(self._row_changed), self._client.listen(self._fleet_changed))
+        self._listener = await self._listened()
+        self._unhear_rows = self._rows.listen(self._row_changed)
+        unhear_fleet = self._client.listen(self._fleet_changed)
         try:
             async with asyncio.TaskGroup() as self._group:
                 accepting = self._accept(self._listener.socket)
@@ -147,14 +149,24 @@ class Server:
             raise _first(found) from None
         finally:
             self.ready.clear()
-            for unhear in unheard:
-                unhear()
+            self._unhear_rows()
+            unhear_fleet()
             for connection in tuple(self._connections):
                 connection.drop("")
             self._group = None
             if self._listener is not None:
                 listeners.close(self._home, self._listener)
                 self._listener = None
+
+    async def _listened(self) -> Listener:
+        """Listen; when this is given up meanwhile, no listener is left behind."""
+        listening = asyncio.create_task(self._pool.run(lambda: listeners.listen(self._home, self.site.path)))
+        try:
+            return await asyncio.shield(listening)
+        except asyncio.CancelledError:
+            with suppress(SotError):
+                listeners.close(self._home, await listening)
+            raise
 
     async def drain(self, seconds: float = DRAIN_SECS) -> None:
         """Take no further connection and no further request, and let those under way come to their end."""
@@ -163,6 +175,12 @@ class Server:
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds)
         await asyncio.gather(*(connection.close() for connection in tuple(self._connections)), return_exceptions=True)
+
+    def use(self, rows: Rows) -> None:
+        """Go on with other rows: their duty was started again."""
+        self._unhear_rows()
+        self._rows, self._control = rows, replace(self._control, rows=rows)
+        self._unhear_rows = rows.listen(self._row_changed)
 
     def close(self) -> None:
         """Let the threads go once they have done what they are at."""
@@ -443,6 +461,10 @@ class _RegistryLook:
         entries = {handle: book.entry(handle) or {} for handle in book.agents}
         self._seen = {handle: tuple(entry.get(key) for key in _SHOWN) for handle, entry in entries.items()}
         return was is not None and was != self._seen
+
+
+def _nothing() -> None:
+    """Do nothing: nobody listens yet."""
 
 
 _SHOWN = ("state", "summary", "status_at", "host")

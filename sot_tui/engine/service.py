@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from sot_tui.comm import config, endpoints, fleet as rules, look, mounts, names, paths, registry, set_aside, topology
+from sot_tui.comm import config, fleet as rules, look, mounts, names, paths, registry, set_aside, topology
 from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.comm.fleet import Fleet, LockPhase, MailCount, Reading, RowSeen, Stance
 from sot_tui.comm.home import ensure_home
@@ -67,6 +67,7 @@ from sot_tui.engine.mailroom import Mailroom
 from sot_tui.engine.observe import Observer
 from sot_tui.engine.rows import agents
 from sot_tui.engine.rows.supervisor import BOOT_AT_ONCE, Rows
+from sot_tui.engine.server import Server, Site
 from sot_tui.engine.watch import watch
 
 if TYPE_CHECKING:
@@ -100,9 +101,12 @@ class Engine:
         environ: Mapping[str, str],
         *,
         only_look: str = "",
+        socket: str = "",
+        window: bool = True,
         tick_s: float = TICK_SECS,
         stamp_s: float = STAMP_SECS,
     ) -> None:
+        """`socket` is where it is asked, by its label when it is not given; without a window nobody is the operator."""
         self._home = home
         self._tick_s, self._stamp_s = tick_s, stamp_s
         self._environ = environ
@@ -111,6 +115,10 @@ class Engine:
         self._starts = Pool("start", BOOT_AT_ONCE)
         self.rows: Rows | None = None
         """The rows of this box, while their duty runs."""
+        self._rows_are = asyncio.Event()
+        self.server: Server | None = None
+        """The control socket, while its duty runs."""
+        self._window = window
         self._group = asyncio.TaskGroup()
         self._duties = Duties(self._group, home.clock, self._tell)
         self._hint, self._mail_hint = asyncio.Event(), asyncio.Event()
@@ -120,7 +128,7 @@ class Engine:
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._journal, self._log_hint = Journal(), asyncio.Event()
-        self._hosting = Hosting(home, environ, only_look)
+        self._hosting = Hosting(home, environ, only_look, socket)
         self._observer = Observer(home)
         self._store = DeskStore(home, paths.own_state(environ))
         self._mailroom = Mailroom(home, environ, self._store)
@@ -153,6 +161,8 @@ class Engine:
     ) -> None:
         """End every duty, and let a write under way come to its end."""
         try:
+            if self.server is not None:
+                await self.server.drain()
             self._duties.stop()
             await self._group.__aexit__(None, None, None)
             if self.fleet.stance is Stance.HOST:
@@ -197,11 +207,14 @@ class Engine:
         self._mailroom.only_looks = self._store.only_looks = not hosts
         if hosts:
             self._duties.start("home", self._make_home)
-            self._duties.start("operator", self._be_operator)
             self._duties.start("log", self._log)
             self._duties.start("rows", self._keep_rows)
+            self._duties.start("socket", self._serve)
+        if hosts and self._window:
+            self._duties.start("operator", self._be_operator)
         else:
             self._tell(OperatorStands(look.operator(self.fleet.host, self.config) if self.fleet.host else ""))
+        if not hosts:
             self._made.set()
 
     async def _wait_to_host(self, well: Callable[[], None]) -> None:
@@ -351,24 +364,43 @@ class Engine:
         if not self.fleet.host:
             raise Unreadable("this machine has no host name, so no rows; set SOT_SELF_HOST")
         await self._made.wait()
-        socket = endpoints.session_socket(self._home, self._environ, endpoints.DEFAULT_LABEL)
         rows = Rows(
             self._home,
             self._environ,
-            agents.place(self._home.path, self.fleet.host, socket),
+            agents.place(self._home.path, self.fleet.host, self._hosting.path),
             blocking=self._executors["rows"].run,
             starting=self._starts.run,
             told=lambda words, good: self._tell(Happened(What.ROW, words, good)),
         )
         rows.listen(lambda _action, _row: self._tell(self._rows_seen(rows)))
         try:
-            await rows.begin()
+            await rows.load()
             self.rows = rows
+            self._rows_are.set()
+            if self.server is not None:
+                self.server.use(rows)
+            await rows.begin()
             self._tell(self._rows_seen(rows))
             await self._stamp_rows(rows, well)
         finally:
             self.rows = None
             await rows.close()
+
+    async def _serve(self, well: Callable[[], None]) -> None:
+        """Let this daemon be asked, once it knows its rows: from then on it rules on handles."""
+        await self._rows_are.wait()
+        if self.rows is None:
+            raise Unreadable("the rows are not known yet")
+        site = Site(self._home, self._environ, self.fleet.host, self._hosting.path, version())
+        server = Server(
+            site, self.rows, LocalClient(self), lambda words, good: self._tell(Happened(What.WIRE, words, good))
+        )
+        self.server = server
+        try:
+            await server.serve(well)
+        finally:
+            self.server = None
+            server.close()
 
     async def _stamp_rows(self, rows: Rows, well: Callable[[], None]) -> None:
         """Stamp the handles of the rows that run, when that is due, and never while a recover dialog is open."""
@@ -582,6 +614,16 @@ def _row_seen(row: Row, handle: str) -> RowSeen:
     return RowSeen(
         row.id, row.slug, row.label, row.root, agent, row.phase.value, handle, row.ended, row.activation_error
     )
+
+
+def version() -> str:
+    """Return the version of this program, as it is installed."""
+    from importlib import metadata  # noqa: PLC0415  (behind the first frame: nobody asks before)
+
+    try:
+        return metadata.version("sot-tui")
+    except metadata.PackageNotFoundError:
+        return "0"
 
 
 def _host(home: Home, environ: Mapping[str, str]) -> str:

@@ -610,7 +610,7 @@ async def test_screen_when_read_then_its_rows_without_the_blanks_at_their_ends(o
         "runtime": "capsule",
         "cols": 6,
         "rows": 2,
-        "lines": ["❯ hi", ""],
+        "lines": ["❯ hi", "日"],
         "cursor": {"row": 1, "col": 2},
     }
     said = await burst(one.path, "pty.screen", {"workspace_id": "other"})

@@ -400,7 +400,7 @@ async def test_need_when_its_file_cannot_be_written_then_is_not_set_aside_and_sa
 
 
 async def test_leave_when_the_handle_is_stale_then_its_entry_goes_and_its_mail_stays(comm_home: Path) -> None:
-    home = put(comm_home, gone=STALE, anna=DONE, row={"workspace_id": "ws-1", **STALE})
+    home = put(comm_home, gone=STALE, anna=DONE, row={"workspace_id": "ws-1", "host": "desk", **STALE})
     (comm_home / "inbox" / "gone.jsonl").write_text("x\n")
     (comm_home / "read" / "gone.cursor").write_text("0")
     async with engine(home) as one:

@@ -103,7 +103,7 @@ def _accounts(home: Home, environ: Mapping[str, str]) -> list[dict[str, object]]
 
 async def command(control: Control, asked: Asked) -> Reply:
     """Publish a command for the frontends, and say how many of them it is for."""
-    said = asked.object()
+    said = asked.record()
     target = asked.text("target", "")
     fronts = [peer for peer in control.roster.peers() if peer.hello.role is Role.FE]
     meant = [peer for peer in fronts if target in {"", peer.hello.name, peer.hello.instance}]
@@ -123,7 +123,7 @@ async def presence(control: Control, asked: Asked) -> Reply:
 async def sessions(control: Control, asked: Asked) -> Reply:
     """Note which sessions a frontend shows."""
     del control
-    asked.peer.sessions = _sessions(asked.object().get("sessions"))
+    asked.peer.sessions = _sessions(asked.record().get("sessions"))
     return Reply({"ok": True})
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sot_tui.engine.executors import InThread
     from sot_tui.engine.filer import Filer
     from sot_tui.engine.rows.row import Refused, Row, Wanted
+    from sot_tui.engine.rows.values import Snapshot
 
 
 class BadPayload(Exception):
@@ -54,37 +55,6 @@ class Typed(Protocol):
         """Return what became of Enter: `sent`, `not_sent` or `unknown`."""
 
 
-class Cursor(Protocol):
-    """Where a screen's cursor is."""
-
-    @property
-    def column(self) -> int:
-        """Return its column, from 0."""
-
-    @property
-    def line(self) -> int:
-        """Return its line, from 0."""
-
-
-class Shown(Protocol):
-    """What a row's terminal shows."""
-
-    @property
-    def columns(self) -> int:
-        """Return how wide it is."""
-
-    @property
-    def lines(self) -> int:
-        """Return how many lines it has."""
-
-    @property
-    def cursor(self) -> tuple[int, int]:
-        """Return the cursor's column and line, from 0."""
-
-    def text(self) -> Sequence[str]:
-        """Return the text of each line."""
-
-
 class Rows(Protocol):
     """The rows of this box, as the ops need them."""
 
@@ -118,7 +88,7 @@ class Rows(Protocol):
     async def type(self, key: str, data: bytes, *, enter: bool) -> Typed | Refused:
         """Type bytes into a row, and Enter once its screen has come to rest."""
 
-    async def screen(self, key: str) -> Shown | Refused:
+    async def screen(self, key: str) -> Snapshot | Refused:
         """Return what a row's terminal shows."""
 
     def listen(self, changed: Callable[[str, Row], None]) -> Callable[[], None]:
@@ -184,20 +154,20 @@ class Asked(NamedTuple):
 
     def text(self, key: str, otherwise: str | None = None) -> str:
         """Return a text of the payload; without `otherwise` it has to be there."""
-        return self._of(key, str, "a text", otherwise)
+        return str(self._of(key, str, "a text", otherwise))
 
     def switch(self, key: str, *, otherwise: bool = False) -> bool:
         """Return a yes or no of the payload."""
-        return self._of(key, bool, "true or false", otherwise)
+        return bool(self._of(key, bool, "true or false", otherwise))
 
-    def object(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """Return the payload, which has to be an object."""
         if not isinstance(self.payload, dict):
             raise BadPayload("it is no object")
         return self.payload
 
     def _of(self, key: str, kind: type[Any], what: str, otherwise: object) -> Any:
-        value = self.object().get(key)
+        value = self.record().get(key)
         if value is None:
             value = otherwise
         if value is None:

@@ -32,7 +32,7 @@ async def file(control: Control, asked: Asked) -> Reply:
 async def send(control: Control, asked: Asked) -> Reply:
     """Publish a notice to every connection, and say who is connected."""
     sender, to, text = asked.text("from"), asked.text("to", ""), asked.text("text")
-    number = asked.object().get("id")
+    number = asked.record().get("id")
     if to:
         words = f"agent.send carries no mail: @{to} is reached by comm.file; nothing was published"
         return refused("mail_requires_comm_file", words)

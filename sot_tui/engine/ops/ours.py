@@ -29,7 +29,7 @@ async def do(control: Control, asked: Asked) -> Reply:
     if kind is None:
         return refused("unknown_command", f"there is no command {name!r}")
     try:
-        command = values.decoded(kind, asked.object().get("fields") or {})
+        command = values.decoded(kind, asked.record().get("fields") or {})
     except values.BadValue as error:
         return refused("bad_command", f"{name}: {error}")
     pid = asked.peer.pid

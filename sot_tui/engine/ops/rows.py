@@ -133,16 +133,10 @@ async def screen(control: Control, asked: Asked) -> Reply:
     shown = await control.rows.screen(asked.text("workspace_id"))
     if isinstance(shown, Refused):
         return refusal(shown)
-    column, line = shown.cursor
-    return Reply(
-        {
-            "runtime": "capsule",
-            "cols": shown.columns,
-            "rows": shown.lines,
-            "lines": [text.rstrip(" ") for text in shown.text()],
-            "cursor": {"row": line, "col": column},
-        }
-    )
+    seen = shown.screen
+    lines = ["".join(cell.data for cell in row).rstrip(" ") for row in seen.rows]
+    cursor = {"row": seen.cursor_y, "col": seen.cursor_x}
+    return Reply({"runtime": "capsule", "cols": seen.columns, "rows": seen.lines, "lines": lines, "cursor": cursor})
 
 
 def changed(action: str, row: Row) -> dict[str, object]:

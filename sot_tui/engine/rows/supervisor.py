@@ -110,12 +110,12 @@ class Rows:
         self._by_slot: dict[str, str] = {}
         self._listeners: list[Callable[[str, Row], None]] = []
         self._makes = asyncio.Lock()
-        self._began = False
+        self._loaded = self._began = False
 
     # -- life --------------------------------------------------------------------------------------------------------
 
-    async def begin(self) -> None:
-        """Load every row, and adopt or resume its capsule, a few at a time."""
+    async def load(self) -> None:
+        """Load every row; from now on it holds its handle, and nothing is said yet of its run."""
         rows, faults = await self._blocking(self._store.load)
         for fault in faults:
             self._told(fault, False)
@@ -123,6 +123,12 @@ class Rows:
         for row in one_holder(rows, bound):
             self._rows[row.id] = _Kept(row)
         await self._read_slots()
+        self._loaded = True
+
+    async def begin(self) -> None:
+        """Adopt or resume the capsule of every row, a few at a time."""
+        if not self._loaded:
+            await self.load()
         gate = asyncio.Semaphore(BOOT_AT_ONCE)
 
         async def boot(kept: _Kept) -> None:
