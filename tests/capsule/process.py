@@ -134,7 +134,7 @@ class CapsuleRow:
     def clean(self) -> None:
         """End whatever is left."""
         for wire in self.wires:
-            wire.socket.close()
+            wire.close()
         for pid in self.pids:
             agents = _children(pid) if alive(pid) else []
             for one in (pid, *agents):
@@ -153,11 +153,16 @@ class Wire:
 
     def __init__(self, path: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.connect(path)  # waits for its turn, which one with a deadline does not
         self.socket.settimeout(DEADLINE_S)
-        self.socket.connect(path)
         self._lines = self.socket.makefile("rb")
         self._number = 0
         self.events: list[dict[str, Any]] = []
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._lines.close()
+        self.socket.close()
 
     def post(self, op: str, **more: Any) -> int:
         """Ask without waiting."""

@@ -219,7 +219,8 @@ def _begun(
         child = Child(argv, environ, told.columns, told.lines)
     except OSError as error:
         kept.unmake()
-        return None, socket_path, refused(f"{argv[0]} cannot be run: {os.strerror(error.errno) if error.errno else error}")
+        why = os.strerror(error.errno) if error.errno else str(error)
+        return None, socket_path, refused(f"{argv[0]} cannot be run: {why}")
     try:
         kept.point()
     except OSError as error:

@@ -261,7 +261,8 @@ class Lane:
         return LaneGone(f"the capsule is gone: {why}")
 
     def _merged(self, first: dict[str, Any], parts: list[dict[str, Any]]) -> Screen:
-        columns, lines = int(first["cols"]), int(first["lines"])
+        columns = lane_wire.integer(first, "cols", *lane_wire.COLUMNS)
+        lines = lane_wire.integer(first, "lines", *lane_wire.LINES)
         rows: list[lane_wire.Row | None] = [*self._rows[:lines], *[None] * (lines - len(self._rows))]
         for part in parts:
             for place, row in lane_wire.rows_of(part, columns).items():

@@ -29,7 +29,7 @@ STALL_SECS = 10.0
 FAREWELL_SECS = 1.0
 """How long the last words may take."""
 
-_BACKLOG = 16
+_BACKLOG = 128
 _TURN_LINES = 64
 """Lines of one viewer that are answered in one turn."""
 _READ_BYTES = 1 << 16
