@@ -113,11 +113,14 @@ class Context(NamedTuple):
     """The registry as it was read for this answer; a writer reads it afresh under the lock."""
 
 
-def who_am_i(home: Home, environ: Mapping[str, str], cwd: str, pin: Pin | None = None) -> Context:
+def who_am_i(
+    home: Home, environ: Mapping[str, str], cwd: str, pin: Pin | None = None, *, rebind: bool = False
+) -> Context:
     """Return who this process is, making the comm home when that is missing.
 
     A refused process makes and reads nothing. Raises Unreadable when the comm home cannot be made or the self file not
-    be read, Misuse when a variable makes no sense, Refused when the machine has no name.
+    be read, Misuse when a variable makes no sense, Refused when the machine has no name. With `rebind` a process in a
+    row is told its handle also where another row has it, as a join of this row takes it back.
     """
     host = names.declared_host(environ, home.procs)
     raw = names.raw_host(environ, home.procs)
@@ -131,7 +134,7 @@ def who_am_i(home: Home, environ: Mapping[str, str], cwd: str, pin: Pin | None =
         ensure_home(home)
     except OSError as error:
         raise Unreadable(f"the comm home {home.path} cannot be used: {_why(error)}") from error
-    return _resolve(home, here._replace(self_file=_read_slot(home, slot, raw, project)))
+    return _resolve(home, here._replace(self_file=_read_slot(home, slot, raw, project)), rebind=rebind)
 
 
 def row_binding(book: Registry | Unread, handle: str, row: str) -> tuple[Binding, str]:
@@ -330,7 +333,7 @@ def _parsed(slot: SelfFile, data: bytes) -> SelfFile:
 # -- the handle ---------------------------------------------------------------------------------------------------
 
 
-def _resolve(home: Home, here: Context) -> Context:
+def _resolve(home: Home, here: Context, *, rebind: bool) -> Context:
     """Return the context with the handle its self file gives it, if that holds against project, registry and row."""
     slot = here.self_file
     if not slot.handle:
@@ -344,7 +347,7 @@ def _resolve(home: Home, here: Context) -> Context:
     if not slot.root:
         here = _heal(home, here)
     binding, row = row_binding(here.book, slot.handle, here.row)
-    if binding is Binding.OTHER:
+    if binding is Binding.OTHER and not (rebind and here.row):
         carried = here.row or "no row id"
         return _note(
             here._replace(held_by=row),

@@ -71,9 +71,9 @@ def misused(usage: str, why: str) -> Exit:
     return Exit.USAGE
 
 
-def who_am_i(home: Home) -> Context:
+def who_am_i(home: Home, *, rebind: bool = False) -> Context:
     """Return this process's identity, having said what was found out on the way."""
-    here = identity.who_am_i(home, os.environ, identity.working_folder())
+    here = identity.who_am_i(home, os.environ, identity.working_folder(), rebind=rebind)
     tell(*here.notes)
     return here
 

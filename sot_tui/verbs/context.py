@@ -11,7 +11,9 @@ Examples:
   sot-tui context               which handle, project and files this process acts by
   sot-tui context --json        the same for a program (docs/json.md)
 
-Usage: sot-tui context [--json]
+Usage: sot-tui context [--rebind] [--json]
+
+  --rebind    inside a row, name its handle also when another row has it: a join of this row takes it back
 """
 
 
@@ -19,11 +21,11 @@ def main(argv: list[str]) -> int:
     """Print the identity; the exit code is 0, or 1 for a process that has none and may not have one."""
     if ask(argv, USAGE):
         return Exit.OK
-    unknown = [word for word in argv if word != "--json"]
+    unknown = [word for word in argv if word not in {"--json", "--rebind"}]
     if unknown:
         return misused(USAGE, f"comm-context.sh: unknown argument {unknown[0]}")
     home = home_here()
-    here = who_am_i(home)
+    here = who_am_i(home, rebind="--rebind" in argv)
     if here.refusal:
         tell(f"comm-context: {here.refusal}")
         return Exit.FAILED
@@ -42,7 +44,7 @@ def main(argv: list[str]) -> int:
         "INBOX_DIR": home.inboxes,
         "READ_DIR": home.cursors,
     }
-    if argv:
+    if "--json" in argv:
         say_json({key.lower(): value or None for key, value in lines.items()})
         return Exit.OK
     only_when_set = {"ROW_ID", "NAME_HELD_BY"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sot_tui.comm import joining, names, session_start
+from sot_tui.comm import identity, joining, names, session_start
 from tests.contract.test_row_sentences import FREE, HELD, NO_RULING
 from tests.peer import TWO_ACCOUNTS, Peer
 from tests.sessions import Session
@@ -335,6 +335,17 @@ def test_row_when_another_row_took_its_handle_then_it_takes_it_back_and_asks_nob
         assert act(session) == []
     assert session.agents()["h"]["workspace_id"] == "ws-1"
     assert [said["workspace_id"] for _, said in daemon.asked] == ["ws-1"]
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in its row", "outside any row"])
+def test_context_when_asked_to_rebind_then_honoured_only_with_a_row_id(session: Session, inside: bool) -> None:
+    """ "comm-join.sh alone passes comm-context.sh --rebind, honored only with a row id"."""
+    if inside:
+        session.in_row("ws-1")
+    session.claims(SELF_FILE).book({"h": bound(session, "ws-2")})
+    assert session.who_am_i().name == ""
+    here = identity.who_am_i(session.home, session.environ, str(session.cwd), rebind=True)
+    assert (here.name, here.held_by, len(here.notes)) == (("h", "", 0) if inside else ("", "ws-2", 1))
 
 
 def test_row_when_it_removes_another_rows_handle_then_it_is_asked_and_held_to_the_same_clearance(

@@ -209,6 +209,16 @@ def test_poll_when_another_row_holds_the_handle_then_it_reads_nothing_and_moves_
     assert not list((run.comm / "read").iterdir())
 
 
+def test_context_when_asked_to_rebind_from_outside_then_the_handle_is_discarded_all_the_same(run: Verbs) -> None:
+    """Contract: comm-context.sh --rebind is "honored only with a row id"; else it "emits NAME_HELD_BY=<id>"."""
+    run.book({"h": run.entry(workspace_id="ws-2")})
+    code, out, err = run("context", "--rebind")
+    assert code == 0
+    assert {"NAME=", "NAME_HELD_BY=ws-2"} <= set(out.splitlines())
+    assert err.startswith("comm-context: @h belongs to row ws-2; ")
+    assert json.loads(run("context", "--json", "--rebind")[1])["name_held_by"] == "ws-2"
+
+
 def test_send_and_status_when_another_row_holds_the_handle_then_they_act_as_nobody(run: Verbs) -> None:
     """Contract: "a stray session in the row's folder, or a process of another row, reads, sends and stamps as
     nobody".
