@@ -211,6 +211,32 @@ def test_tree_when_a_node_host_has_its_own_native_child_then_both_are_one_agent(
     assert trees.refused(top, host, ["claude", *native[1:]]) == inside("claude", "codex")
 
 
+VERBS = (
+    ("send", "--broadcast", "x"), ("relay", "send", "@beta-box", "x"), ("poll",), ("join", "--name", "other"),
+    ("join", "--repin"), ("leave", "--name", "beta-box"), ("session-start",), ("status", "prompt"), ("status", "done"),
+    ("spawn", "."), ("despawn", "beta"), ("probe", "x"), ("worktree-new", "x"), ("worktree-sync",), ("worktree-clean",),
+)  # fmt: skip
+"""Everything that a process without an identity may not do."""
+
+
+@pytest.mark.parametrize("row", ["", ROW], ids=["an agent inside an agent", "a row it is not shown to run in"])
+def test_tree_when_refused_then_no_verb_of_it_changes_anything(trees: Trees, row: str) -> None:
+    """ "A refused process may neither spawn nor despawn rows (comm-probe.sh's included) nor run comm-worktree-new.sh,
+    which refuses it before any git write"; "The process is refused, and nothing is read, sent or stamped"."""
+    trees.box.mail(b'{"from":"b","to":"alpha-box","msg":"secret"}\n')
+    subprocess.run(["git", "init", "-q", str(trees.box.work)], check=True)
+    before, work = trees.snapshot(), sorted(trees.box.work.rglob("*"))
+    levels = (trees.plain("init"), trees.plain("claude"), *([] if row else [trees.plain("codex", "exec")]))
+    for words in VERBS:
+        code, out, err = trees.run(levels, {"SOT_WORKSPACE_ID": row}, (COMMAND, *words))
+        event = words == ("status", "prompt")  # "an event is a silent no-op"
+        assert code == (0 if event or words == ("session-start",) else 1), (words, err)
+        assert ((outside() if row else inside("codex", "claude")) in err) is not event, words
+        assert "secret" not in out, words
+        assert trees.snapshot() == before, words
+        assert sorted(trees.box.work.rglob("*")) == work, words
+
+
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 

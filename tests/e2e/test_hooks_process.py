@@ -331,6 +331,8 @@ def test_hooks_when_killed_at_any_instant_then_no_mail_is_lost_and_the_registry_
             if stream is not None:
                 stream.close()
         assert set(hooked.book()["agents"]) == {"alpha-box", "beta-box"}
+    for path in hooked.comm.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
     for path in hooked.comm.joinpath("state").iterdir():
         path.unlink()  # what an earlier hold told is not what is asked here
     assert json.loads(run(hooked, "stop")[1])["reason"] == HELD

@@ -244,3 +244,8 @@ def test_verbs_when_the_disk_is_full_then_they_say_so_and_the_registry_stands(fu
         if ran.verb in {"join", "status", "leave"}:
             assert ran.code == 1, ran
             assert b"No space left on device" in ran.err or b"FAILED" in ran.err, ran
+    for event in ("session-start", "prompt", "blocked", "permission", "heartbeat", "stop"):
+        ran = run(full, "hook", [event], INPUT, around)
+        check(ran)
+        assert ran.code == 0, ran
+        assert b"CHANGED" not in ran.err, ran
