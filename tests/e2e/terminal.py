@@ -10,6 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from sot_tui.comm.proof import SystemProcs
 
 if TYPE_CHECKING:
@@ -65,6 +67,23 @@ class Terminal:
     def press(self, *keys: str) -> None:
         """Press keys, by the names that tmux has for them."""
         self.tmux("send-keys", *keys)
+
+    def click(self, words: str, *, beside: str = "", times: int = 1) -> None:
+        """Click where these words stand, as a terminal reports it: SGR bytes for the press and for the release.
+
+        With `beside` they are those in whose row that stands too.
+        """
+        rows = self.text().split("\n")
+        y = next((at for at, row in enumerate(rows) if words in row and beside in row), None)
+        assert y is not None, f"{words!r} is not to be seen\n{self.text()}"
+        x = cell_len(rows[y][: rows[y].index(words)]) + cell_len(words) // 2
+        report = "".join(f"\x1b[<0;{x + 1};{y + 1}{end}" for end in "Mm")
+        for _ in range(times):
+            self.tmux("send-keys", "-H", *(f"{byte:x}" for byte in report.encode()))
+
+    def type(self, words: str) -> None:
+        """Type words, letter by letter."""
+        self.tmux("send-keys", "-l", words)
 
     def flag(self, name: str) -> str:
         """Return a fact that tmux knows of the terminal."""
