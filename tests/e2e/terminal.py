@@ -73,6 +73,7 @@ class Terminal:
 
         With `beside` they are those in whose row that stands too.
         """
+        assert (self.flag("mouse_any_flag"), self.flag("mouse_sgr_flag")) == ("1", "1"), "it was not asked for clicks"
         rows = self.text().split("\n")
         y = next((at for at, row in enumerate(rows) if words in row and beside in row), None)
         assert y is not None, f"{words!r} is not to be seen\n{self.text()}"
