@@ -218,7 +218,7 @@ def test_viewers_when_there_are_too_many_then_the_next_is_dropped_and_the_others
 def is_taken(row: CapsuleRow) -> bool:
     """Tell whether one more viewer is let in."""
     try:
-        return row.wire().status()["phase"] == "ready"
+        return bool(row.wire().status()["phase"] == "ready")
     except (AssertionError, ConnectionError):
         return False
 
