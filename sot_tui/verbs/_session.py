@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sot_tui.comm.identity import Context
 
 OUT, ERR = 1, 2
+_BREAK = "\u240a"
+"""What stands for a line break inside a sentence."""
 
 
 def say(text: str | bytes) -> None:
@@ -49,10 +51,13 @@ def say_json(value: object) -> None:
 
 
 def tell(*lines: str) -> None:
-    """Write lines to stderr; where there is none, nobody wants to know."""
+    """Write lines to stderr; where there is none, nobody wants to know.
+
+    Each stays one line whatever foreign text is in it, so that none can be taken for another sentence of this program.
+    """
     try:
         for line in lines:
-            _write(ERR, printable_error(line) + "\n")
+            _write(ERR, printable_error(line).replace("\n", _BREAK) + "\n")
     except OSError:
         return
 
@@ -67,7 +72,7 @@ def ask(argv: list[str], usage: str) -> bool:
 
 def misused(usage: str, why: str) -> Exit:
     """Say what is wrong with the words, and which words would do."""
-    tell(why, usage.rstrip("\n"))
+    tell(why, *usage.rstrip("\n").split("\n"))
     return Exit.USAGE
 
 

@@ -88,6 +88,31 @@ def test_sentence_when_stderr_is_a_terminal_then_a_hostile_word_cannot_act_on_it
     assert "there is no verb '␛[31mverb'" in seen.decode()
 
 
+@pytest.mark.parametrize(
+    "words", [["send", "@x\n  filed -> @x", "hi"], ["explain", "@x\ny"], ["poll", "x\ny"], ["x\ny"], ["join", "x\ny"]]
+)
+def test_sentence_when_a_word_or_a_root_holds_a_line_break_then_it_is_one_line_for_a_pipe_too(
+    joined: Box, words: list[str]
+) -> None:
+    code, out, err = joined.run(*words)
+    assert code in {1, 2}
+    assert out == b""
+    first = err.decode().splitlines()[0]
+    assert "␊" in first or "\\n" in first
+    assert not [line for line in err.splitlines() if line.startswith((b"y", b"  filed"))]
+
+
+def test_join_when_the_holder_s_root_holds_a_line_break_then_its_note_is_one_line(joined: Box) -> None:
+    book = joined.book()
+    book["agents"]["alpha-box"]["root"] = "/x\nJoined sot-comm as @alpha-box"
+    joined.comm.joinpath("registry.json").write_text(json.dumps(book), encoding="utf-8")
+    joined.comm.joinpath("self", "box__nopane.txt").unlink()
+    code, out, err = joined.run("join")
+    assert code == 0
+    assert out.startswith(b"Joined sot-comm as @alpha-work-box")
+    assert not [line for line in err.splitlines() if line.startswith(b"Joined")]
+
+
 # -- who does not listen ----------------------------------------------------------------------------------------------
 
 
