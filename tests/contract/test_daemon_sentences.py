@@ -214,7 +214,9 @@ async def test_file_when_the_links_are_asked_then_their_verdict_is_passed_on_and
 
 
 @pytest.mark.parametrize(
-    "seen", [stamp(SystemClock().now() - 601), "2026-01-01", None, "9999-01-01T00:00:00+00:00", 12]
+    "seen",
+    [stamp(SystemClock().now() - 601), "2026-01-01", None, "9999-01-01T00:00:00+00:00", 12],
+    ids=["old", "a day", "none", "of another shape", "a number"],
 )
 async def test_file_when_no_live_session_holds_the_handle_then_refused_and_nothing_added(
     comm_home: Path, seen: object
