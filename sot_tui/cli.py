@@ -200,12 +200,7 @@ def _meant(word: str) -> str:
 
 
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
+    from sot_tui.comm.about import version
     from sot_tui.comm.home import PROTOCOL_VERSION
 
-    try:
-        number = version("sot-tui")
-    except PackageNotFoundError:
-        number = "(not installed)"
-    return f"sot-tui {number}, sot-comm protocol v{PROTOCOL_VERSION}"
+    return f"sot-tui {version()}, sot-comm protocol v{PROTOCOL_VERSION}"

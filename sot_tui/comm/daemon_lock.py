@@ -36,8 +36,10 @@ class HeldBy(NamedTuple):
 
     pid: str
     """Its process id, as it wrote it; empty when it is not known."""
-    home: str
+    home: str = ""
     """The comm home it works on; empty when it is not known. Foreign text."""
+    what: str = ""
+    """What it is, `dashboard` or `daemon`; empty when it is not known. Foreign text."""
 
 
 class NotHere(NamedTuple):
@@ -47,8 +49,8 @@ class NotHere(NamedTuple):
     """Why, and what a person can do."""
 
 
-def take(home: Home, environ: Mapping[str, str]) -> Held | HeldBy | NotHere:
-    """Take the lock if it is free; there is one try, which waits for nobody."""
+def take(home: Home, environ: Mapping[str, str], what: str = "dashboard") -> Held | HeldBy | NotHere:
+    """Take the lock if it is free, as `what`; there is one try, which waits for nobody."""
     path = paths.daemon_lock(environ)
     kind = _network_kind(home, paths.state_root(environ))
     if kind:
@@ -72,7 +74,7 @@ def take(home: Home, environ: Mapping[str, str]) -> Held | HeldBy | NotHere:
         return NotHere(f"{path} could not be locked: {error.strerror}")
     with suppress(OSError):  # the lock counts, whatever the file says
         home.disk.truncate(descriptor, 0)
-        home.disk.write(descriptor, os.fsencode(f"{home.procs.pid()}\n{home.path}\n"))
+        home.disk.write(descriptor, os.fsencode(f"{home.procs.pid()}\n{home.path}\n{what}\n"))
     return Held(descriptor)
 
 
@@ -87,7 +89,8 @@ def _said(home: Home, descriptor: int) -> HeldBy:
     except OSError:
         return HeldBy("", "")
     pid = lines[0] if lines[0].isdecimal() else ""
-    return HeldBy(pid, lines[1] if pid and len(lines) > 1 else "")
+    said = lines[1:3] if pid else []
+    return HeldBy(pid, *said)  # a daemon that is not ours writes what it likes
 
 
 def _close(home: Home, descriptor: int) -> None:

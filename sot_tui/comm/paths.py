@@ -61,6 +61,11 @@ def daemon_lock(environ: Mapping[str, str]) -> str:
     return f"{state_root(environ)}/daemon.lock"
 
 
+def daemon_log(environ: Mapping[str, str]) -> str:
+    """Return the path of the log of a daemon without a window (daemon wire 1.6)."""
+    return f"{state_root(environ)}/sotd.log"
+
+
 def make_state_root(disk: Disk, environ: Mapping[str, str]) -> None:
     """Make the state root, 0700, with what is missing above it; raises the OSError of the step that failed."""
     make_folder(disk, state_root(environ))

@@ -68,21 +68,30 @@ def why_only_look(home: Home, *, asked: bool) -> str:
 class Hosting:
     """One engine's claim on the duties that write."""
 
-    def __init__(self, home: Home, environ: Mapping[str, str], only_look: str, socket: str = "") -> None:
+    def __init__(
+        self, home: Home, environ: Mapping[str, str], only_look: str, socket: str = "", *, what: str = "dashboard"
+    ) -> None:
+        """`what` this is, for whoever finds that it hosts."""
         self._home = home
         self._environ = environ
         self._only_look = only_look
         self._held: daemon_lock.Held | None = None
         self.path = socket or endpoints.session_socket(home, environ, label(environ))
         """Where the engine that hosts is asked."""
+        self._what = what
         self._foreign = ""
+
+    @property
+    def is_served_by_another(self) -> bool:
+        """Tell whether a daemon that does not hold our lock was found at the socket."""
+        return bool(self._foreign)
 
     def settle(self) -> StanceIs:
         """Try once to host, and return how this engine stands now."""
         if self._only_look:
             return StanceIs(Stance.READ_ONLY, self._only_look)
         if self._held is None:
-            got = daemon_lock.take(self._home, self._environ)
+            got = daemon_lock.take(self._home, self._environ, self._what)
             if isinstance(got, daemon_lock.NotHere):
                 return StanceIs(Stance.READ_ONLY, f"this dashboard only looks: {got.why}")
             if isinstance(got, daemon_lock.HeldBy):
@@ -116,7 +125,10 @@ class Hosting:
             self._held = None
 
     def _viewer_words(self, by: daemon_lock.HeldBy) -> str:
-        who = f"the dashboard of pid {by.pid}" if by.pid else "another dashboard"
+        if not by.pid and (foreign := self._served_by_another()):
+            return foreign  # it holds the lock, and is none of ours
+        what = "daemon" if by.what == "daemon" else "dashboard"
+        who = f"the {what} of pid {by.pid}" if by.pid else "another dashboard"
         what = "hosts" if by.home in {"", self._home.path} else f"hosts {by.home}"
         return f"{who} {what}; this one only looks until it ends"
 

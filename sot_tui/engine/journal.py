@@ -156,11 +156,15 @@ class Journal:
 
 def append(home: Home, environ: Mapping[str, str], lines: Iterable[Happening]) -> None:
     """Add lines to the log file; raises Unreadable when they do not all stand there."""
-    path = paths.events_log(environ)
+    append_to(home, paths.events_log(environ), lines)
+
+
+def append_to(home: Home, path: str, lines: Iterable[Happening]) -> None:
+    """Add lines to a log, as `append` does."""
     data = "".join(f"{stamp(line.at)} {line.what.value} {visible(line.text)}\n" for line in lines).encode()
     disk = home.disk
     try:
-        paths.make_own_state(disk, environ)
+        paths.make_folder(disk, os.path.dirname(path))
         descriptor = _opened(home, path, len(data))
         try:
             disk.write(descriptor, data)

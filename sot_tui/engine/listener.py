@@ -75,10 +75,7 @@ def listen(home: Home, path: str) -> Listener:
         _make_private(home, each)
     found = look(home, path)
     if found is Found.LIVE:
-        raise Refused(
-            f"another daemon is already listening on {path}; refusing to start on its socket (stop that daemon first, "
-            "or pass a different --socket)"
-        )
+        raise Refused(taken(path))
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if found is Found.STALE:
@@ -95,6 +92,14 @@ def listen(home: Home, path: str) -> Listener:
         listener.close()
         raise Refused(f"{path}: could not listen there: {error.strerror or error}") from error
     return Listener(listener, path, (made.st_dev, made.st_ino))
+
+
+def taken(path: str) -> str:
+    """Return why nobody else may listen where a daemon does (daemon wire 1.2)."""
+    return (
+        f"another daemon is already listening on {path}; refusing to start on its socket (stop that daemon first, or "
+        "pass a different --socket)"
+    )
 
 
 def is_there(home: Home, listener: Listener) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from sot_tui.comm import config, fleet as rules, look, mounts, names, paths, registry, set_aside, topology
+from sot_tui.comm import about, config, fleet as rules, look, mounts, names, paths, registry, set_aside, topology
 from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.comm.fleet import Fleet, LockPhase, MailCount, Reading, RowSeen, Stance
 from sot_tui.comm.home import ensure_home
@@ -101,12 +101,12 @@ class Engine:
         environ: Mapping[str, str],
         *,
         only_look: str = "",
-        socket: str = "",
+        hosting: Hosting | None = None,
         window: bool = True,
         tick_s: float = TICK_SECS,
         stamp_s: float = STAMP_SECS,
     ) -> None:
-        """`socket` is where it is asked, by its label when it is not given; without a window nobody is the operator."""
+        """`hosting` is a claim on the duties that was made before; without a window nobody is the operator."""
         self._home = home
         self._tick_s, self._stamp_s = tick_s, stamp_s
         self._environ = environ
@@ -118,6 +118,8 @@ class Engine:
         self._rows_are = asyncio.Event()
         self.server: Server | None = None
         """The control socket, while its duty runs."""
+        self.serving = asyncio.Event()
+        """Set while it can be asked there."""
         self._window = window
         self._group = asyncio.TaskGroup()
         self._duties = Duties(self._group, home.clock, self._tell)
@@ -128,7 +130,7 @@ class Engine:
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._journal, self._log_hint = Journal(), asyncio.Event()
-        self._hosting = Hosting(home, environ, only_look, socket)
+        self._hosting = hosting or Hosting(home, environ, only_look)
         self._observer = Observer(home)
         self._store = DeskStore(home, paths.own_state(environ))
         self._mailroom = Mailroom(home, environ, self._store)
@@ -391,14 +393,20 @@ class Engine:
         await self._rows_are.wait()
         if self.rows is None:
             raise Unreadable("the rows are not known yet")
-        site = Site(self._home, self._environ, self.fleet.host, self._hosting.path, version())
+        site = Site(self._home, self._environ, self.fleet.host, self._hosting.path, about.version())
         server = Server(
             site, self.rows, LocalClient(self), lambda words, good: self._tell(Happened(What.WIRE, words, good))
         )
         self.server = server
+
+        def begun() -> None:
+            self.serving.set()
+            well()
+
         try:
-            await server.serve(well)
+            await server.serve(begun)
         finally:
+            self.serving.clear()
             self.server = None
             server.close()
 
@@ -614,16 +622,6 @@ def _row_seen(row: Row, handle: str) -> RowSeen:
     return RowSeen(
         row.id, row.slug, row.label, row.root, agent, row.phase.value, handle, row.ended, row.activation_error
     )
-
-
-def version() -> str:
-    """Return the version of this program, as it is installed."""
-    from importlib import metadata  # noqa: PLC0415  (behind the first frame: nobody asks before)
-
-    try:
-        return metadata.version("sot-tui")
-    except metadata.PackageNotFoundError:
-        return "0"
 
 
 def _host(home: Home, environ: Mapping[str, str]) -> str:

@@ -34,7 +34,7 @@ def test_lock_when_free_then_is_taken_and_says_who_has_it(home: Home) -> None:
     path = paths.daemon_lock(os.environ)
     assert os.stat(path).st_mode & 0o777 == 0o600
     assert os.stat(paths.state_root(os.environ)).st_mode & 0o777 == 0o700
-    assert daemon_lock.take(home, os.environ) == HeldBy(str(os.getpid()), home.path)
+    assert daemon_lock.take(home, os.environ) == HeldBy(str(os.getpid()), home.path, "dashboard")
     daemon_lock.release(home, held)
     again = daemon_lock.take(home, os.environ)
     assert isinstance(again, Held)
@@ -45,7 +45,7 @@ def test_lock_when_its_process_was_killed_then_is_free_at_once(home: Home) -> No
     holder = subprocess.Popen([sys.executable, "-c", _HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     assert holder.stdout.readline().strip() == "Held"
-    assert daemon_lock.take(home, os.environ) == HeldBy(str(holder.pid), home.path)
+    assert daemon_lock.take(home, os.environ) == HeldBy(str(holder.pid), home.path, "dashboard")
     holder.kill()
     holder.communicate()
     held = daemon_lock.take(home, os.environ)
