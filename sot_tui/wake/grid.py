@@ -23,8 +23,8 @@ _LINES = dict(zip(range(0x5F, 0x7F), "\u00a0◆▒␉␌␍␊°±␤␋┘┐�
 """The line drawing set, as the VT100 has it."""
 _LONGEST_CELL = 32
 """Code points in one cell. The longest emoji that is in use has ten; more is a heap of accents."""
-_HISTORY_CELLS = 16384
-"""How many cells history may keep alive that nothing else shows: about 4 MiB, where each is unlike all others."""
+_HISTORY_CELLS = 8192
+"""How many cells history may keep alive that nothing else shows: about 2 MiB, where each is unlike all others."""
 
 _JOINER = "\u200d"
 """What makes one emoji of two."""
@@ -115,16 +115,7 @@ class Grid(Screen):
 
     def frozen(self, earlier: tuple[tuple[Cell, ...], ...]) -> tuple[tuple[Cell, ...], ...]:
         """Return the rows as values: the very objects of an earlier reading where they show the same."""
-        rows = []
-        for y, row in enumerate(self.rows):
-            now = row.frozen
-            if now is None:
-                now = tuple(row.cells)
-                if y < len(earlier) and now == earlier[y]:
-                    now = earlier[y]
-                row.frozen = now
-            rows.append(now)
-        return tuple(rows)
+        return tuple([row.frozen or _frozen(row, earlier, y) for y, row in enumerate(self.rows)])
 
     @property
     def display(self) -> list[str]:
@@ -362,11 +353,14 @@ class Grid(Screen):
         rows[top:top] = self._blank_rows(count, self.style.erased)
 
     def _put_away(self, row: Row) -> None:
-        """Add a row to history, without the blanks behind its text; let the oldest go where they hold too much."""
+        """Add a row to history, without most blanks behind its text; let the oldest go where they hold too much."""
         cells = row.cells
         length = len(cells)
-        while length and cells[length - 1] is BLANK:
-            length -= 1
+        step = length // 2
+        while step > 2:
+            if cells[length - step : length] == [BLANK] * step:
+                length -= step
+            step //= 2
         made = self.palette.made
         history = self.history
         history.append((made, tuple(cells[:length])))
@@ -607,6 +601,15 @@ def _part(cells: list[Cell], x: int) -> None:
     """Blank a wide character that stands across the left edge of a column."""
     if 0 < x < len(cells) and not cells[x].data:
         cells[x - 1] = cells[x] = BLANK
+
+
+def _frozen(row: Row, earlier: tuple[tuple[Cell, ...], ...], y: int) -> tuple[Cell, ...]:
+    """Freeze a row: as the very object that an earlier reading had in its place, if that is equal."""
+    now = tuple(row.cells)
+    if y < len(earlier) and now == earlier[y]:
+        now = earlier[y]
+    row.frozen = now
+    return now
 
 
 def _fit(row: Row, columns: int) -> None:

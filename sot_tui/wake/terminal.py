@@ -39,8 +39,10 @@ SYNCHRONIZED = 2026
 """Mode: what follows is not complete until it is reset."""
 
 _MOUSE = frozenset({9, 1000, 1001, 1002, 1003})
-_FLAGS = frozenset({1, 5, 12, KEYPAD, 1004, 1005, 1006, 1007, 1015, 1016, 2004, 2031, WRAP, CURSOR})
+_FLAGS = frozenset({CURSOR_KEYS, 5, 12, KEYPAD, FOCUS, 1005, MOUSE_SGR, 1007, 1015, PASTE, WRAP, CURSOR})
 """The private modes that do no more than be set, for a reader to see."""
+_OFFERED = (_FLAGS | _MOUSE | {ORIGIN}) - {5, 12, 1001, 1005, 1007, 1015}
+"""The modes that DECRQM is told we know. Not those that ask for input in a form of their own, which nobody would send."""
 _ALTERNATE = frozenset({47, 1047, 1049})
 _SYNCHRONIZED_S = 1.0
 """Seconds an unfinished frame is waited for, as tmux and the terminals wait."""
@@ -430,7 +432,7 @@ class Terminal:
             return 2 if self._held_since is None else 1
         if number in _ALTERNATE:
             return 2 if self._grid.parked is None else 1
-        if number in _FLAGS or number in _MOUSE or number == ORIGIN:
+        if number in _OFFERED:
             return 1 if number in self._grid.modes else 2
         return 0
 
