@@ -134,7 +134,7 @@ class Answers:
             "sized_by": run.sized_by,
             "lost": run.recording.lost,
             "faults": run.emulation.faults,
-            "fault": run.unwritten or run.emulation.fault,
+            "fault": run.unwritten or run.fault or run.emulation.fault,
         }
 
     def _watch(self, viewer: Viewer, _message: dict[str, Any]) -> Iterator[dict[str, object]]:

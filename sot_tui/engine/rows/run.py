@@ -35,6 +35,9 @@ RETRY_SECS = 1.0
 """Between two tries to write down how it ended."""
 _HUNG_UP_LOOK_SECS = 0.5
 """Between two looks at a terminal that nobody has open while its agent lives: it may open it again."""
+_FAULT_PAUSE_SECS = 0.1
+"""After a fault, so that one that comes again each turn takes no core."""
+_FAULT_CHARS = 200
 _FRAME_SECS = 1.0
 """After this an unfinished frame is shown as it is; the model's own bound."""
 
@@ -63,6 +66,8 @@ class Run:
         """Who gave it that size."""
         self.unwritten = ""
         """Why its end is not on disk yet; empty when nothing keeps it from that."""
+        self.fault = ""
+        """The last fault of this program's own that was not foreseen."""
         self._voyage = voyage
         self._began = clock.monotonic()
         self._is_ready = False
@@ -168,6 +173,9 @@ class Run:
         if not self._is_written and self._write_at is not None and now >= self._write_at:
             try:
                 self._voyage.write(self.record)
+            except FileNotFoundError:
+                # Somebody has removed the run's folder, and with it whatever would be read there.
+                self._is_written, self._write_at = True, None
             except OSError as error:
                 self.unwritten = f"its end is not on disk yet: {error.strerror}"
                 self._write_at = now + RETRY_SECS
@@ -212,20 +220,27 @@ class Loop:
         run = self._run
         run.turn()  # it may have ended before its end could wake us
         while not run.is_over:
-            self._watch_terminal()
-            for key, events in self._selector.select(self._timeout()):
-                key.data(events)
-            now = run.clock.monotonic()
-            if self._told_to_end:
-                run.end("its capsule was told to stop (SIGTERM)")
-            run.turn()
-            self._server.turn(now)
-            if self._server.wanted:
-                self._server.tell_changed(run.screen().revision)
+            try:
+                self._turn()
+            except Exception as error:  # noqa: BLE001  (the top of this process: no fault of ours may end an agent)
+                run.fault = f"{type(error).__name__}: {error}"[:_FAULT_CHARS]
+                run.clock.sleep(_FAULT_PAUSE_SECS)
         self._unwatch_terminal()
         run.child.close()
         ended = run.record
         self._server.farewell({"event": "ended", "exit": ended.exit, "signal": ended.signal, "reason": ended.reason})
+
+    def _turn(self) -> None:
+        run = self._run
+        self._watch_terminal()
+        for key, events in self._selector.select(self._timeout()):
+            key.data(events)
+        if self._told_to_end:
+            run.end("its capsule was told to stop (SIGTERM)")
+        run.turn()
+        self._server.turn(run.clock.monotonic())
+        if self._server.wanted:
+            self._server.tell_changed(run.screen().revision)
 
     def _timeout(self) -> float | None:
         if self._server.busy:
