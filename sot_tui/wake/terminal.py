@@ -42,7 +42,7 @@ _MOUSE = frozenset({9, 1000, 1001, 1002, 1003})
 _FLAGS = frozenset({CURSOR_KEYS, 5, 12, KEYPAD, FOCUS, 1005, MOUSE_SGR, 1007, 1015, PASTE, WRAP, CURSOR})
 """The private modes that do no more than be set, for a reader to see."""
 _OFFERED = (_FLAGS | _MOUSE | {ORIGIN}) - {5, 12, 1001, 1005, 1007, 1015}
-"""The modes that DECRQM is told we know. Not those that ask for input in a form of their own, which nobody would send."""
+"""The modes that DECRQM is told we know: not those that ask for input in a form which nobody here would send."""
 _ALTERNATE = frozenset({47, 1047, 1049})
 _SYNCHRONIZED_S = 1.0
 """Seconds an unfinished frame is waited for, as tmux and the terminals wait."""
