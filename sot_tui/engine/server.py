@@ -9,6 +9,7 @@ never taken from a live daemon, and its end lets what is under way come to an en
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 from collections import deque
 from contextlib import suppress
@@ -62,6 +63,9 @@ DRAIN_SECS = 5.0
 ACCEPT_PAUSE_SECS = 0.1
 """Before another try when there is no descriptor left for a connection."""
 
+TELL_AGAIN_SECS = 60.0
+"""Before the log says again that somebody was turned away."""
+
 _HANDED_OFF = frozenset({"proxy.connect", "lane.connect", "fe.lease"})
 """What a `handoff` connection may ask for (daemon wire 2.1); none of it is served here."""
 _STAYING = frozenset({Role.FE, Role.BRIDGE, Role.LINK})
@@ -108,6 +112,7 @@ class Server:
         self._ring_bytes = 0
         self._under_way: set[asyncio.Task[None]] = set()
         self._draining = False
+        self._last_told: dict[str, float] = {}
         self._listener: Listener | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._group: asyncio.TaskGroup | None = None
@@ -205,7 +210,7 @@ class Server:
             try:
                 accepted, _ = await loop.sock_accept(listener)
             except OSError as error:
-                self._told(f"a connection could not be accepted: {error.strerror}", False)
+                self._turned_away(f"a connection could not be accepted: {error.strerror}")
                 await asyncio.sleep(ACCEPT_PAUSE_SECS)
                 continue
             self._take(accepted)
@@ -218,13 +223,20 @@ class Server:
             accepted.close()
             return
         if not own:
-            self._told("a process of another account was turned away from the control socket", False)
+            self._turned_away("a process of another account was turned away from the control socket")
         elif len(self._connections) >= CONNECTIONS_LIMIT:
-            self._told(f"there are {CONNECTIONS_LIMIT} connections; one more was turned away", False)
+            self._turned_away(f"there are {CONNECTIONS_LIMIT} connections; one more was turned away")
         elif self._group is not None and not self._draining:
             self._group.create_task(self._kept(accepted, pid), name="sot-connection")
             return
         accepted.close()
+
+    def _turned_away(self, words: str) -> None:
+        """Tell why somebody was not let in: the same words not more than once a minute, whoever knocks how often."""
+        now = self._home.clock.monotonic()
+        if now - self._last_told.get(words, -math.inf) >= TELL_AGAIN_SECS:
+            self._last_told[words] = now
+            self._told(words, False)
 
     # -- a connection ------------------------------------------------------------------------------------------------
 
