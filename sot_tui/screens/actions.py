@@ -100,10 +100,10 @@ TABLE = (
     Action(Where.EVENTS, "back", ("escape",), "back", "Show every line again; then go back."),
     Action(Where.MAIL, "reply", ("r",), "reply", "Reply to the selected message.", writes=True, types=True),
     Action(Where.MAIL, "open_letter", ("enter",), "open", "Open the selected message; in a search, where it lies."),
-    Action(Where.MAIL, "pane_left", ("left",), "panes", "To the left: from the message to the list, to the handles."),
-    Action(Where.MAIL, "pane_right", ("right",), "", "To the right: from the handles to the list, into the message."),
     Action(Where.MAIL, "compose", ("c",), "compose", "Write to anybody.", writes=True, types=True),
     Action(Where.MAIL, "search", ("slash",), "search", "Search in all inboxes.", types=True),
+    Action(Where.MAIL, "pane_left", ("left",), "panes", "To the left: from the message to the list, to the handles."),
+    Action(Where.MAIL, "pane_right", ("right",), "", "To the right: from the handles to the list, into the message."),
     Action(Where.MAIL, "threads", ("t",), "threads", "What was said with each peer, both ways."),
     Action(Where.MAIL, "sent", ("s",), "sent", "What was sent from here, and whether it was read."),
     Action(Where.MAIL, "broadcast", ("b",), "to all", "Write to every handle at once.", writes=True, types=True),
@@ -126,7 +126,7 @@ TABLE = (
     Action(Where.UNSENT, "back", ("escape",), "back", "Go back."),
     Action(Where.CONFIRM, "back", ("escape",), "cancel", "Answer no; nothing is changed."),
     Action(Where.CONFIRM, "other", ("left", "right"), "other button", "Go to the other button; enter takes it."),
-    Action(Where.RECOVER, "back", ("escape",), "cancel", "Close; nothing is changed."),
+    Action(Where.RECOVER, "back", ("escape",), "close", "Close; nothing is changed."),
     Action(
         Where.RECOVER,
         "recover",
@@ -168,7 +168,8 @@ _SPOKEN = {
     "ctrl+o": "^o",
     "slash": "/",
     "tab": "tab",
-    "left": "←→",
+    "left": "←",
+    "right": "→",
     "delete": "del",
     "ctrl+r": "^r",
 }
@@ -200,3 +201,8 @@ def bindings(where: Where) -> list[Binding]:
 def spoken(key: str) -> str:
     """Return how a key is called on the screen."""
     return _SPOKEN.get(key, key)
+
+
+def shown_key(action: Action) -> str:
+    """Return the key that the key line shows for an action: the first one, and the arrow back with its arrow."""
+    return "←→" if action.keys[0] == "left" else spoken(action.keys[0])

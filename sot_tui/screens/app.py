@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
+from textual.command import CommandPalette
 from textual.message import Message
 from textual.worker import Worker, WorkerState
 
@@ -190,6 +191,11 @@ class SotApp(App[None]):
             self.desk.refuse(fault_words(event.worker))
 
     # -- what works everywhere ----------------------------------------------------------------------------------------
+
+    def action_command_palette(self) -> None:
+        """Open the palette, and say what it finds."""
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(CommandPalette(placeholder="an action, or a handle …", id="--command-palette"))
 
     def action_keys(self) -> None:
         """Show the keys that work here."""

@@ -37,6 +37,9 @@ class Beside(Vertical):
     Beside:focus-within { border-right: solid $primary; }
     Beside > #beside-counts { height: 1; padding: 0 1; background: $panel; text-wrap: nowrap; }
     Beside > #beside-lines { height: 1fr; }
+    Beside > #beside-lock { height: 1; padding: 0 1; background: $error 18%; display: none; }
+    Beside > #beside-lock:hover { background: $error 30%; }
+    Beside > #beside-lock:ansi { background: transparent; }
     """
 
     class Turned(Message):
@@ -60,11 +63,13 @@ class Beside(Vertical):
         self._cells = _LEAST_CELLS
         self._counts = show.Words(id="beside-counts")
         self.lines = Lines(self._paint, id="beside-lines")
+        self._lock = WedgedLock(id="beside-lock")
 
     def compose(self) -> ComposeResult:
-        """Lay out the counts above the handles."""
+        """Lay out the counts, the handles, and the registry lock when it keeps everybody waiting."""
         yield self._counts
         yield self.lines
+        yield self._lock
 
     def fleet_changed(self) -> None:
         """Show the newest fleet as the nav shows it, and the chosen handle whatever the nav's filter says."""
@@ -77,11 +82,18 @@ class Beside(Vertical):
             self.styles.width = self._cells + 1  # and the line on its right
         keys = self._nav.shown
         self.lines.show(keys if self._handle in keys else (self._handle, *keys), first=self._handle)
+        self._lock.display = fleet.lock.wedged
+        self._lock.say(handles.lock_words(fleet, now, short=False))
         self._counts.say(handles.counts_words(rules.counts(fleet, now), self._cells - 2))
 
     def view(self, *, asked: bool) -> None:
         """Clear the `done` of the chosen handle: a person has viewed it."""
         self._nav.viewed(self._handle, asked=asked)
+
+    def recover(self) -> None:
+        """Look at the registry lock, to recover it."""
+        if self._nav.may("recover"):
+            self._nav.action_recover()
 
     @property
     def _nav(self) -> NavScreen:
@@ -111,3 +123,13 @@ class Beside(Vertical):
     @on(Lines.Opened, "#beside-lines")
     def _opened(self) -> None:
         self.post_message(self.Entered())
+
+
+class WedgedLock(show.Words):
+    """That the registry lock is held, and for how long; a click looks at it, as one on the nav's banner does."""
+
+    def on_click(self) -> None:
+        """Look at the lock, to recover it."""
+        beside = self.parent
+        if isinstance(beside, Beside):
+            beside.recover()

@@ -18,7 +18,7 @@ from sot_tui.comm import fleet as rules
 from sot_tui.comm.names import is_handle
 from sot_tui.comm.text import visible_lines
 from sot_tui.engine.client import LayOut, TakeUp
-from sot_tui.screens import editor, show
+from sot_tui.screens import editor, handles, show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.confirm import Confirm
 from sot_tui.screens.drafts import TO_ALL, Draft, slot_of_handle, slot_of_reply
@@ -220,7 +220,7 @@ class ComposeScreen(Dialog[None]):
         return (
             Piece("▌ " if chosen else "  ", "bar"),
             Piece(show.fit(show.plain(handle), name), "strong" if chosen else ""),
-            Piece("  " + show.fit(show.plain(f"{shown.word} {shown.summary}"), max(0, width - name - 5)), "dim"),
+            Piece("  " + show.fit(show.plain(handles.said(shown)), max(0, width - name - 5)), "dim"),
             Piece(" "),
         )
 
@@ -364,9 +364,9 @@ class ComposeScreen(Dialog[None]):
             return
         question = f"Send this to {len(wanted)} handle{'' if len(wanted) == 1 else 's'}?"
         refused = [handle for handle in wanted if not _is_live(fleet, handle, now)]
-        lines = [f"Live, so a copy will be filed: {len(wanted) - len(refused)}"]
+        lines = [("live", f"{len(wanted) - len(refused)}: a copy will be filed")]
         if refused:
-            lines.append(f"Not live, so it will be refused: {len(refused)} ({', '.join(refused)})")
+            lines.append(("not live", f"{len(refused)}: it will be refused ({', '.join(refused)})"))
         if await self.app.push_screen_wait(Confirm(self.desk, question, tuple(lines), "Send to all")):
             self.app.run_worker(self._send(), group="send", exit_on_error=False)
 
@@ -397,7 +397,8 @@ def _all_words(fleet: Fleet, wanted: list[str], now: float, *, again: bool) -> C
     who = f"to all who have no copy yet: {len(wanted)}" if again else f"to every other handle: {len(wanted)}"
     if not refused:
         return show.words(f"{who}, all live", "$state-done")
-    return show.words(f"{who}, of which {refused} not live: it will be refused there", "$warning")
+    are = "is" if refused == 1 else "are"
+    return show.words(f"{who} · {refused} {are} not live, and will be refused", "$warning")
 
 
 def _is_live(fleet: Fleet, handle: str, now: float) -> bool:

@@ -11,7 +11,7 @@ from textual.widgets import Button
 
 from sot_tui.screens import show
 from sot_tui.screens.actions import Where, bindings
-from sot_tui.screens.place import Dialog
+from sot_tui.screens.place import MEDIUM_FROM, Dialog
 from sot_tui.screens.widgets.bars import KeyLine
 
 if TYPE_CHECKING:
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from sot_tui.screens.desk import Desk
+
+_MOST_CELLS, _FRAME_CELLS = 72, 4
+"""Cells of the frame at most, as its style sheet has it, and those that border and padding take of it."""
+_MOST_LINES = 4
+"""Lines that one thing that will happen may take."""
 
 
 class Confirm(Dialog[bool]):
@@ -28,7 +33,7 @@ class Confirm(Dialog[bool]):
     AUTO_FOCUS = "#confirm-no"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.CONFIRM)]
 
-    def __init__(self, desk: Desk, question: str, lines: tuple[str, ...], verb: str) -> None:
+    def __init__(self, desk: Desk, question: str, lines: tuple[tuple[str, str], ...], verb: str) -> None:
         super().__init__(desk)
         self._question, self._lines, self._verb = question, lines, verb
 
@@ -36,11 +41,23 @@ class Confirm(Dialog[bool]):
         """Lay out the question, what will happen, and the buttons, Cancel first."""
         with Vertical(id="confirm"):
             yield show.Words(show.words(self._question, "b"), id="confirm-question")
-            yield show.Words(Content("\n").join([show.words(line) for line in self._lines]), id="confirm-lines")
+            yield show.Words(id="confirm-lines")
             with Horizontal(id="confirm-buttons"):
                 yield Button(Content("Cancel"), id="confirm-no", compact=True)
                 yield Button(Content(self._verb), id="confirm-yes", variant="error", compact=True)
             yield KeyLine(Where.CONFIRM)
+
+    def on_mount(self) -> None:
+        """Say what will happen."""
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Lay out what will happen for the width."""
+        width = self.app.size.width
+        room = (width if width < MEDIUM_FROM else min(_MOST_CELLS, width * 9 // 10)) - _FRAME_CELLS
+        label_cells = max(show.width(label) for label, _ in self._lines) + 2
+        told = [show.hang(label, text, room, label_cells, _MOST_LINES) for label, text in self._lines]
+        self.piece("confirm-lines", show.Words).say(Content("\n").join(told))
 
     @on(Button.Pressed, "#confirm-no")
     def action_back(self) -> None:

@@ -241,7 +241,7 @@ class SentScreen(FoundScreen):
 
     def who(self, letter: Letter) -> str:
         """Return to whom."""
-        return f"→ {letter.inbox}{' (to all)' if letter.kind is Kind.BROADCAST else ''}"
+        return f"→ {letter.inbox}{' (all)' if letter.kind is Kind.BROADCAST else ''}"
 
     def action_sent(self) -> None:
         """Go back."""

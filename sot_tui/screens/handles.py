@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.content import Content
 
 from sot_tui.comm import fleet as rules
-from sot_tui.comm.fleet import Agent, MailCount, Reading, State
+from sot_tui.comm.clock import age_text
+from sot_tui.comm.fleet import Agent, LockPhase, MailCount, Reading, State
 from sot_tui.screens import show
 from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM
 from sot_tui.screens.widgets.lines import Piece
@@ -90,6 +91,25 @@ _DOT = Content.styled(" · ", "$foreground 40%")
 
 def _state_style(state: State) -> str:
     return f"$state-{show.PARTS[state]}"
+
+
+def lock_words(fleet: Fleet, now: float, *, short: bool) -> Content:
+    """Return the state of the registry lock in two or three words."""
+    lock = fleet.lock
+    name = "" if short else "registry "
+    if lock.phase is LockPhase.UNKNOWN:
+        return Content.styled(f"{name}· …   ", "$foreground 60%")
+    if not lock.wedged:
+        # A write of a moment holds it for a moment: one look that meets it is nothing to tell.
+        free = lock.phase is LockPhase.FREE or lock.looks < 2
+        shape, style = ("● free", "$state-done") if free else ("◐ held", "$state-working")
+        return Content.assemble((name, "$foreground 60%"), (shape, style))
+    return Content.styled(f"{name}◆ held {age_text(lock.held_s(now))}", "b $state-blocked")
+
+
+def said(shown: Shown) -> str:
+    """Return what a handle says, in one phrase: its state, and its summary if it has one."""
+    return f"{shown.word}: {shown.summary}" if shown.summary else shown.word
 
 
 def heads(cells: Columns) -> str:

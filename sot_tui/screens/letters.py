@@ -11,8 +11,8 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on, work
-from textual.containers import Container, Horizontal, Vertical
+from textual import on, work
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
 from sot_tui.comm.clock import seconds_of
@@ -21,11 +21,12 @@ from sot_tui.comm.text import visible_lines
 from sot_tui.engine.client import Body, Kind, Known, LayOut, MarkOpened, Outcome, ReadLetter, TakeUp
 from sot_tui.screens import compose, editor, show
 from sot_tui.screens.actions import Where, bindings
-from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
+from sot_tui.screens.place import MEDIUM_FROM, Place
 from sot_tui.screens.unsent import UnsentScreen
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
 from sot_tui.screens.widgets.lines import Lines, Piece
 from sot_tui.screens.widgets.reader import Reader
+from sot_tui.screens.widgets.split import Split
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -118,7 +119,7 @@ class LettersScreen(Place[None]):
             with Vertical(id="listed"):
                 yield show.Words(id="mail-title")
                 yield from self.above()
-                with IndexAndLetter(id="mail"):
+                with Split(id="mail"):
                     yield Lines(self._paint, id="index")
                     with Vertical(id="letter"):
                         yield show.Words(id="letter-head")
@@ -188,7 +189,7 @@ class LettersScreen(Place[None]):
         same = self._shown is not None and _place(self._shown) == _place(letter)
         if not same:
             self._shown_since = self.desk.now()
-            self.piece("mail", Container).remove_class("reading")
+            self.piece("mail", Split).remove_class("reading")
         self._shown = letter
         self._say_head(letter)
         if letter.whole:
@@ -294,12 +295,12 @@ class LettersScreen(Place[None]):
         letter = self.letter()
         if letter is not None:
             self.mark(letter)
-            self.piece("mail", Container).add_class("reading")
+            self.piece("mail", Split).add_class("reading")
             self.piece("letter-text", Reader).focus()
 
     def out_of_letter(self) -> None:
         """Give the index the keys."""
-        self.piece("mail", Container).remove_class("reading")
+        self.piece("mail", Split).remove_class("reading")
         self.piece("index", Lines).focus()
 
     def action_pane_left(self) -> None:
@@ -399,14 +400,6 @@ class LettersScreen(Place[None]):
             self.out_of_letter()
         else:
             self.dismiss()
-
-
-class IndexAndLetter(Container):
-    """The index and the selected message: side by side where there is room for both, else one above the other."""
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Lay them out for the room there is."""
-        self.set_class(event.size.width >= WIDE_FROM, "split")
 
 
 _ABOUT_ONE = frozenset({"open_letter", "pane_right", "reply", "copy", "open_outside"})

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _REGISTRY, _MARKER, _INBOX = "registry", "marker", "inbox"
 _LABEL_CELLS = 10
 _AGE_CELLS = 7
-_MOST_LINES = 4
-"""Lines that one label of the detail may take."""
+_MOST_LINES = 6
+"""Lines that one label of the detail may take: on a narrow screen, those of the longest next step."""
 _NO_TRACE = "not known: who waits for this lock leaves no trace"
 
 
@@ -125,7 +125,10 @@ class LocksScreen(Place[None]):
         self._rows = _rows(locks, self.desk.now())
         lines = self.piece("locks", Lines)
         lines.show(tuple(self._rows))
-        note.say(Content("\n").join([show.words(f"  {line}", "$foreground 60%") for line in _notes(locks)]))
+        told = [show.hang("  ", line, self.size.width - 1, 2, _MOST_LINES) for line in _notes(locks)]
+        note.say(Content("\n").join(told).stylize_before("$foreground 60%"))
+        free = self.desk.fleet.lock.phase in {LockPhase.FREE, LockPhase.UNKNOWN}
+        self.piece("keys", KeyLine).leave_out(frozenset({"recover"}) if free else frozenset())
         self._show_detail()
 
     def _show_detail(self) -> None:
@@ -134,7 +137,7 @@ class LocksScreen(Place[None]):
         if row is None:
             return
         name = show.plain(row.name)
-        rule = "─" * max(0, self.size.width - show.width(name) - 6)
+        rule = "─" * max(0, self.size.width - show.width(name) - 4)
         title = Content.assemble(("── ", "$foreground 30%"), (name, "b"), (f" {rule}", "$foreground 30%"))
         self.piece("locks-detail-title", show.Words).say(title)
         room = self.size.width - 1
@@ -228,10 +231,11 @@ def _registry_row(lock: LockState, now: float) -> Row:
     age = age_text(lock.held_s(now))
     detail = (
         ("holder", holder),
-        ("held for", f"{age}; the record is {lock.record or 'none that could be read'}"),
         ("proof", lock.verdict),
-        ("waiting", _NO_TRACE),
         ("next", "^r recovers it" if lock.dead else lock.recovery),
+        ("held for", age),
+        ("waiting", _NO_TRACE),
+        ("record", lock.record or "none that could be read"),
     )
     part = "blocked" if lock.wedged else "working"
     return Row("◆" if lock.wedged else "◐", part, "registry lock", holder, age, "not known", detail)
@@ -253,10 +257,10 @@ def _inbox_row(hold: Hold, seen_s: float) -> Row:
     waits = ", ".join(map(_who, hold.waiters))
     detail = (
         ("holder", "; ".join(map(_whole, hold.holders)) or "not shown"),
-        ("held for", f"at least {age_text(seen_s)}, as far as this window has looked"),
         ("proof", proc_locks.verdict(hold)),
-        ("waiting", "; ".join(map(_whole, hold.waiters)) or "nobody"),
         ("next", proc_locks.next_step(hold)),
+        ("waiting", "; ".join(map(_whole, hold.waiters)) or "nobody"),
+        ("held for", f"at least {age_text(seen_s)}, as far as this window has looked"),
     )
     return Row("◐", "working", f"inbox of {hold.handle}", holders, f"≥{age_text(seen_s)}", waits, detail)
 

@@ -18,7 +18,7 @@ from sot_tui.engine.client import Listed, OpenMail, Page
 from sot_tui.screens import show
 from sot_tui.screens.beside import Beside
 from sot_tui.screens.letters import LettersScreen
-from sot_tui.screens.place import WIDE_FROM
+from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM
 from sot_tui.screens.widgets.lines import Lines, Numbered
 
 if TYPE_CHECKING:
@@ -282,10 +282,11 @@ class MailScreen(LettersScreen):
         """Say whose mail it is, how it is looked at, and how much there is."""
         total = self._page.total
         count = f"{total:,} message{'' if total == 1 else 's'}"
+        look = "a look, no cursor moves" if self.size.width >= MEDIUM_FROM else "a look"
         title = show.ours(
             " [b]mail of $handle[/]  [$foreground 60%]$how · $count[/]",
             handle=self.handle,
-            how="your mail" if self._polls else "a look, no cursor moves",
+            how="your mail" if self._polls else look,
             count="it could not be read" if self._page.fault else count if self._looked else "reading …",
         )
         self.piece("mail-title", show.Words).say(title)

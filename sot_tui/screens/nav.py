@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from sot_tui.engine.client import Letter
     from sot_tui.screens.desk import Desk
 
-_LABEL_CELLS = 12
+_LABEL_CELLS = 13
 _LINES_OF = {"says": 2, "why": 2}
 """Lines that a label of the detail may take; any other one takes one."""
 _NARROW_LINES = 3
-"""Lines of the detail where there is room for nothing but what the session says."""
+"""Lines of the detail where there is room for nothing but what the session says, and why it is shown so."""
 _HEADER_GAPS = 8
 _LAST_LETTERS = 2
 
@@ -129,7 +129,7 @@ class NavScreen(Place[None]):
         found = rules.counts(fleet, now)
         brand = f" sot  {fleet.host}" if width >= WIDE_FROM else " sot" if width >= MEDIUM_FROM else ""
         yours = Content.styled(f"mail {found.mail}", "b $accent" if found.mail else "$foreground 60%")
-        lock = _lock_words(fleet, now, short=width < WIDE_FROM)
+        lock = handles.lock_words(fleet, now, short=width < WIDE_FROM)
         self.piece("brand", show.Words).say(show.ours("[b]$name[/]", name=brand))
         self.piece("yours", show.Words).say(yours)
         self.piece("lock", show.Words).say(lock)
@@ -213,13 +213,13 @@ class NavScreen(Place[None]):
             self.piece("detail-body", show.Words).say(Content(""))
             return
         handle = show.plain(one.handle)
-        rule = "─" * max(0, self.size.width - show.width(handle) - 6)
+        rule = "─" * max(0, self.size.width - show.width(handle) - 4)
         title.say(Content.assemble(("── ", "$foreground 30%"), (handle, "b"), (f" {rule}", "$foreground 30%")))
         width = self.size.width
         said = rules.derive(fleet, one, now).summary
         reasons = [*([("says", said)] if said else []), *rules.explain(fleet, one, now)]
         if width < MEDIUM_FROM:
-            self.piece("detail-body", show.Words).say(show.hang(" ", reasons[0][1], width - 1, 1, _NARROW_LINES))
+            self.piece("detail-body", show.Words).say(_narrow_detail(reasons, width))
             return
         lines = [
             show.hang(f"  {label}", text, width - 1, _LABEL_CELLS, _LINES_OF.get(label, 1)) for label, text in reasons
@@ -450,9 +450,9 @@ class NavScreen(Place[None]):
         unread = self.desk.fleet.mail_of(one.handle).unread
         mail = f"its inbox with {unread} unread message{'' if unread == 1 else 's'}" if unread else "its inbox"
         lines = (
-            "goes   its entry in the registry, with its state and summary",
-            f"stays  {mail}, its cursor and its files",
-            "back   it is listed again when its session joins again",
+            ("goes", "its entry in the registry, with its state and summary"),
+            ("stays", f"{mail}, its cursor and its files"),
+            ("back", "it is listed again when its session joins again"),
         )
         if await self.app.push_screen_wait(Confirm(self.desk, f"Remove @{one.handle} here?", lines, "Remove")):
             self.desk.say(await self.desk.client.do(Leave(one.handle)))
@@ -539,19 +539,6 @@ _ABOUT_ONE = frozenset({"open_mail", "reply", "clear_done", "aside", "leave", "c
 """The actions on the selected handle."""
 
 
-def _lock_words(fleet: Fleet, now: float, *, short: bool) -> Content:
-    lock = fleet.lock
-    name = "" if short else "registry "
-    if lock.phase is LockPhase.UNKNOWN:
-        return Content.styled(f"{name}· …   ", "$foreground 60%")
-    if not lock.wedged:
-        # A write of a moment holds it for a moment: one look that meets it is nothing to tell.
-        free = lock.phase is LockPhase.FREE or lock.looks < 2
-        shape, style = ("● free", "$state-done") if free else ("◐ held", "$state-working")
-        return Content.assemble((name, "$foreground 60%"), (shape, style))
-    return Content.styled(f"{name}◆ held {age_text(lock.held_s(now))}", "b $state-blocked")
-
-
 def _wedged_words(fleet: Fleet, now: float) -> Content:
     lock = fleet.lock
     who = f" by {lock.holder}" if lock.holder else ""
@@ -603,6 +590,14 @@ def _nobody_words(fleet: Fleet, width: int) -> Content:
         )
     lines += [Content(""), show.words(f"comm home: {fleet.home}", "$foreground 60%")]
     return Content("\n").join(lines)
+
+
+def _narrow_detail(reasons: list[tuple[str, str]], width: int) -> Content:
+    """Return what a session says, and why it is shown so, in the few lines there are."""
+    told = show.hang(" ", reasons[0][1], width - 1, 1, _NARROW_LINES - 1)
+    left = _NARROW_LINES - 1 - told.plain.count("\n")
+    more = [show.hang(" ", text, width - 1, 1, left) for label, text in reasons[1:] if label == "why"]
+    return Content("\n").join([told, *more])
 
 
 def _letter_words(letter: Letter, now: float) -> str:

@@ -14,7 +14,7 @@ from textual.command import DiscoveryHit, Hit, Provider
 from textual.content import Content
 
 from sot_tui.comm import fleet as rules
-from sot_tui.screens import actions, show
+from sot_tui.screens import actions, handles, show
 from sot_tui.screens.actions import Where
 from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.place import Dialog, Place
@@ -64,7 +64,7 @@ class Everything(Provider):
             for handle in rules.order(screen.desk.fleet, now)[:most]:
                 fleet = screen.desk.fleet
                 shown = rules.derive(fleet, fleet.agents[handle], now)
-                yield f"@{show.plain(handle)}", partial(_go_to, screen, handle), show.plain(_said(shown))
+                yield f"@{show.plain(handle)}", partial(_go_to, screen, handle), show.plain(handles.said(shown))
 
     def _runner(self, action: Action) -> Callable[[], None]:
         scope = "app" if action.where is Where.EVERYWHERE else "screen"
@@ -83,10 +83,6 @@ def _name(action: Action) -> str:
 def _about(screen: Place[object], action: Action) -> str:
     why = screen.why_not(action.name) if action.where is screen.WHERE else ""
     return f"not now: {show.plain(why)}" if why else action.help
-
-
-def _said(shown: rules.Shown) -> str:
-    return f"{shown.word}: {shown.summary}" if shown.summary else shown.word
 
 
 def _run(app: App[object], call: str) -> None:

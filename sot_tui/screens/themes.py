@@ -49,7 +49,7 @@ _DARK = Theme(
         "state-idle": "#9aa5b4",
         "state-silent": "#8791a0",
         "state-you": "#b79df2",
-        "state-stale": "#6b7480",
+        "state-stale": "#7a8491",
         "footer-key-foreground": "#f2b45c",
     },
 )
@@ -74,7 +74,7 @@ _LIGHT = Theme(
         "state-idle": "#59636e",
         "state-silent": "#6b7480",
         "state-you": "#6a45b5",
-        "state-stale": "#818a95",
+        "state-stale": "#717a85",
         "footer-key-foreground": "#9a5b00",
     },
 )

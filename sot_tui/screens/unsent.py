@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
-from textual.containers import Container, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 
 from sot_tui.comm.clock import seconds_of
@@ -19,6 +19,7 @@ from sot_tui.screens.place import Place
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
 from sot_tui.screens.widgets.lines import Lines, Piece
 from sot_tui.screens.widgets.reader import Reader
+from sot_tui.screens.widgets.split import Split
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -45,7 +46,7 @@ class UnsentScreen(Place[None]):
     def compose(self) -> ComposeResult:
         """Lay out the title, the list beside or above the text, and the two lines at the foot."""
         yield show.Words(id="mail-title")
-        with Container(id="mail"):
+        with Split(id="mail"):
             yield Lines(self._paint, id="index")
             with Vertical(id="letter"):
                 yield show.Words(id="letter-head")
@@ -172,7 +173,11 @@ class UnsentScreen(Place[None]):
     @work(group="delete", exit_on_error=False)
     async def _delete(self, draft: Draft) -> None:
         first = next((line for line in draft.text.split("\n") if line.strip()), "")
-        lines = (f"to {receiver_of(draft)}", f"“{first}”", f"{len(draft.text):,} characters are gone for good.")
+        lines = (
+            ("to", receiver_of(draft)),
+            ("text", f"“{first}”"),
+            ("goes", f"its {len(draft.text):,} characters, for good"),
+        )
         question = Confirm(self.desk, "Delete this message, which is not sent?", lines, "Delete")
         if await self.app.push_screen_wait(question):
             await self.desk.drafts.drop(draft)

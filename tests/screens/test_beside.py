@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, cast
 from sot_tui.engine.client import Command, OpenMail, Page
 from sot_tui.screens import letters
 from sot_tui.screens.mail import MailScreen
+from sot_tui.screens.recover import RecoverDialog
 from sot_tui.screens.widgets.lines import Lines
 from sot_tui.screens.widgets.reader import Reader
-from tests.screens.fleets import FakeClient, fleet, letter
+from tests.screens.fleets import DEAD, FakeClient, fleet, letter
 from tests.screens.mailing import IDLE, ME, body, index, listed, mail_to, open_mail
 from tests.screens.pictures import opened as shown_fleet
 from tests.screens.real import Opened, entry, joined, put
@@ -163,6 +164,19 @@ async def test_handles_when_the_filter_hides_the_one_that_is_open_then_it_is_lis
         assert list(beside(opened).keys) == ["bob", "anna"]
         assert body(opened) == "for bob"
         assert beside(opened).render_line(0).text.strip() == "▌   bob"
+
+
+async def test_lock_when_it_is_wedged_then_it_is_said_beside_the_mail_and_a_click_looks_at_it() -> None:
+    """It counts among the needs above the handles, so it is told where they are."""
+    async with shown_fleet((120, 40), fleet(lock=DEAD), "m") as pilot:
+        await pilot.click("#beside-lock")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, RecoverDialog)
+        await pilot.press("escape")
+        client = pilot.app.desk.client  # type: ignore[attr-defined]  # the app of this test
+        client.show(fleet())
+        await pilot.pause()
+        assert not pilot.app.screen.query_one("#beside-lock").display
 
 
 async def test_answer_when_it_comes_after_a_person_has_turned_to_another_handle_then_it_is_not_shown() -> None:

@@ -348,11 +348,11 @@ async def test_broadcast_when_some_are_refused_then_sending_again_is_for_those_a
     async with joined(comm_home) as opened:
         await opened.pilot.press("b")
         await until_on(opened, ComposeScreen)
-        assert "to every other handle: 2, of which 1 not live" in opened.screen_text()
+        assert "to every other handle: 2 · 1 is not live, and will be refused" in opened.screen_text()
         writing(opened).text = "green"
         await opened.pilot.press("ctrl+s")
         await until_on(opened, Confirm)
-        assert "Not live, so it will be refused: 1 (bob)" in opened.screen_text()
+        assert "not live  1: it will be refused (bob)" in opened.screen_text()
         await opened.pilot.click("#confirm-yes")
         await until_on(opened, ComposeScreen)
         await opened.until(lambda: "FAILED -> @bob: no live session holds @bob" in opened.screen_text())

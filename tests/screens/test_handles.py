@@ -148,7 +148,7 @@ async def test_need_when_set_aside_then_is_out_of_the_way_until_something_change
         await opened.pilot.press("z")
         await opened.until(lambda: "nobody needs you" in opened.says("#counts"), "the header counts it no more")
         assert opened.says("#message") == "set @asks aside until something changes"
-        assert "set aside by you, until something changes: it waits on a person" in opened.says("#detail-body")
+        assert "set aside  by you, until something changes: it waits on a person" in opened.says("#detail-body")
         assert list(set_aside.read(opened.home, os.environ).by_handle) == ["asks"]
         await opened.pilot.press("space")
         await opened.until(lambda: opened.says("#message") == "nobody needs you")

@@ -61,7 +61,7 @@ class KeyLine(show.Words):
         """Show what fits."""
         parts: list[Content] = []
         for action in self._fitting(self.content_size.width):
-            key = actions.spoken(action.keys[0])
+            key = actions.shown_key(action)
             scope = "app" if action.where is actions.Where.EVERYWHERE else "screen"
             # Every word of this markup is ours: it comes from the table of actions.
             link = f"[@click={scope}.{actions.call(action)}][b $accent]{key}[/] {action.label}[/]"
@@ -74,7 +74,7 @@ class KeyLine(show.Words):
         kept: set[int] = set()
         for at in sorted(range(len(self._shown)), key=lambda at: _rank(self._shown[at])):
             action = self._shown[at]
-            needed = show.width(f"{actions.spoken(action.keys[0])} {action.label}") + _GAP
+            needed = show.width(f"{actions.shown_key(action)} {action.label}") + _GAP
             if needed > left:
                 break  # what is wanted less is not shown in the place of what is wanted more
             left -= needed
