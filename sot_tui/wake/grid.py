@@ -88,6 +88,10 @@ class Grid(Screen):
         self.rows = self._blank_rows(self.lines, BLANK)
         self.parked: list[Row] | None = None
         """The rows of the main screen while the alternate one is in use."""
+        self._parked_cursor: _Saved | None = None
+        """The main screen's cursor as mode 1049 has kept it."""
+        self._parked_y = 0
+        """The row in which the main screen was left."""
         self.modes = {WRAP, CURSOR}
         """The DEC private modes that are set by their number, the ANSI ones by their negative number."""
         self.tabstops = set(range(8, self.columns, 8))
@@ -104,11 +108,10 @@ class Grid(Screen):
         self._forget()
 
     def _forget(self) -> None:
-        """Forget the saved cursors and the chosen character sets."""
+        """Forget the saved cursor and the chosen character sets."""
         self._line_drawing = [False, False]
         self._shifted = False
         self._saved: _Saved | None = None
-        self._parked_cursor: _Saved | None = None
 
     def _blank_rows(self, count: int, cell: Cell) -> list[Row]:
         return [Row([cell] * self.columns) for _ in range(count)]
@@ -138,10 +141,10 @@ class Grid(Screen):
             self.rows, cursor.y = self._fitted(self.rows, cursor.y, is_main=True)
         else:
             self.rows, cursor.y = self._fitted(self.rows, cursor.y, is_main=False)
-            saved = self._parked_cursor
-            self.parked, y = self._fitted(self.parked, saved.y if saved else 0, is_main=True)
-            if saved:
-                self._parked_cursor = saved._replace(y=y)
+            self.parked, y = self._fitted(self.parked, self._parked_y, is_main=True)
+            if self._parked_cursor:
+                self._parked_cursor = self._parked_cursor._replace(y=y)
+            self._parked_y = y
         cursor.x = min(cursor.x, columns - 1)
         self._top, self._bottom = 0, lines - 1
 
@@ -570,7 +573,7 @@ class Grid(Screen):
         if to_alternate and self.parked is None:
             if with_cursor:
                 self._parked_cursor = self._cursor_now()
-            self.parked = self.rows
+            self.parked, self._parked_y = self.rows, self.cursor.y
             self.rows = self._blank_rows(self.lines, BLANK)
         elif not to_alternate:
             if with_cursor and self._parked_cursor:

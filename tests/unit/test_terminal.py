@@ -411,6 +411,18 @@ def test_resize_when_on_the_alternate_screen_then_the_main_one_is_resized_too() 
     assert (rows(screen), screen.columns, [len(row) for row in screen.rows]) == ("2|3!", 2, [2, 2])
 
 
+def test_resize_when_the_alternate_screen_kept_no_cursor_then_the_main_one_loses_no_text() -> None:
+    terminal = Terminal(COLUMNS, 4)
+    terminal.feed(b"1\r\n2\r\n3\r\n4\x1b[?47h\x1b[H", now=0.0)
+    terminal.resize(COLUMNS, 2)
+    terminal.feed(b"\x1b[?47l", now=0.0)
+    assert rows(terminal.snapshot(now=0.0)) == "3|4"
+
+
+def test_soft_reset_when_on_the_alternate_screen_then_the_main_cursor_comes_back() -> None:
+    assert rows(shown("one\r\ntwo\x1b[?1049h\x1b[!p\x1b[?1049l!")) == "one|two!"
+
+
 @pytest.mark.parametrize(("columns", "lines"), [(0, 0), (1, 1), (-3, 7), (1, 9), (500, 1)])
 def test_size_when_it_makes_no_sense_then_nothing_breaks(columns: int, lines: int) -> None:
     terminal = Terminal(columns, lines)
