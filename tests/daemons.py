@@ -31,8 +31,13 @@ class Desk:
         self.done: list[object] = []
         self.outcome: object = None
         self.listeners: list[Callable[[], None]] = []
+        self.at_now: Callable[[], None] | None = None
+        """What happens once, when it is asked for the moment."""
 
     def now(self) -> float:
+        happens, self.at_now = self.at_now, None
+        if happens is not None:
+            happens()
         return self.home.clock.now()
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:

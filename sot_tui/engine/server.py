@@ -136,7 +136,7 @@ class Server:
         """Listen and serve until it is cancelled or the socket is gone; raises Refused where nobody may listen."""
         self._listener = await self._listened()
         self._unhear_rows = self._rows.listen(self._row_changed)
-        unhear_fleet = self._client.listen(self._fleet_changed)
+        unhear_fleet = self._client.listen(self.fleet_changed)
         try:
             async with asyncio.TaskGroup() as self._group:
                 accepting = self._accept(self._listener.socket)
@@ -424,7 +424,7 @@ class Server:
         if action in _WIRE_ACTIONS:
             self.publish("workspace.changed", row_ops.changed(action, row))
 
-    def _fleet_changed(self) -> None:
+    def fleet_changed(self) -> None:
         """Tell who has asked for the fleet that there is a newer one: once, until it asks again."""
         for connection in tuple(self._admitted):
             if connection.wants_changes:

@@ -99,6 +99,15 @@ async def test_changed_when_the_fleet_changes_often_then_one_notice_until_it_is_
         assert len(other.lines) == 2
 
 
+async def test_changed_when_the_fleet_changes_while_it_is_answered_then_told_behind_the_answer(one: Daemon) -> None:
+    one.desk.at_now = one.desk.change
+    async with Caller(one.path) as looks:
+        await looks.greet()
+        assert (await looks.ask("tui.fleet", {}))["revision"] == 0
+        assert await looks.event("tui.changed") == {}
+    assert [b"tui.changed" in line for line in looks.lines] == [False, False, True]
+
+
 # -- commands ---------------------------------------------------------------------------------------------------------
 
 

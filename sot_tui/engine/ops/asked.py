@@ -121,6 +121,9 @@ class Roster(Protocol):
     def gone(self) -> Sequence[tuple[str, float]]:
         """Return who was here, and for how many seconds no more."""
 
+    def fleet_changed(self) -> None:
+        """Tell who has asked for the fleet that there is a newer one."""
+
     def publish(self, op: str, payload: Mapping[str, object]) -> None:
         """Say an event to every connection."""
 

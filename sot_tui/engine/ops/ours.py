@@ -7,6 +7,7 @@ walk). Looking at the fleet is anybody's.
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 from sot_tui.comm import ancestry, fleet_json
@@ -17,8 +18,11 @@ from sot_tui.engine.ops.asked import Asked, Control, Reply, refused
 async def fleet(control: Control, asked: Asked) -> Reply:
     """Return the newest fleet as `sot-tui list --json` has it; the next change of it is told."""
     newest = control.client.fleet
-    asked.peer.wants_changes = True
     said = await control.in_thread(partial(fleet_json.fleet_object, newest, control.client.now()))
+    # Only a change behind the answer is told, or the notice would come before what it makes old.
+    asked.peer.wants_changes = True
+    if control.client.fleet.revision != newest.revision:
+        asyncio.get_running_loop().call_soon(control.roster.fleet_changed)
     return Reply({"revision": newest.revision, **said})
 
 
