@@ -72,23 +72,27 @@ async def test_detail_when_a_handle_is_selected_then_says_why_as_explain_does(co
 
 
 @pytest.mark.parametrize(
-    ("keys", "wanted"),
+    "moves",
     [
-        (("pagedown",), "page"), (("pagedown", "pageup"), "first"), (("end",), "last"), (("G",), "last"),
-        (("end", "home"), "first"), (("G", "g"), "first"), (("j", "down", "k", "up"), "first"), (("k",), "first"),
+        (("j", 1), ("down", 2), ("k", 1), ("up", 0), ("up", 0)),
+        (("pagedown", "a page"), ("pageup", 0)),
+        (("end", -1), ("home", 0)),
+        (("G", -1), ("down", -1), ("g", 0)),
     ],
-    ids=lambda value: "-".join(value) if isinstance(value, tuple) else value,
-)  # fmt: skip
+    ids=["line", "page", "ends", "ends-by-letters"],
+)
 async def test_selection_when_moved_by_keys_then_is_in_sight_and_nothing_is_viewed(
-    comm_home: Path, keys: tuple[str, ...], wanted: str
+    comm_home: Path, moves: tuple[tuple[str, int | str], ...]
 ) -> None:
     home = put(comm_home, **{f"h{number:02}": DONE for number in range(40)})
     async with joined(comm_home) as opened:
-        await opened.pilot.press("g", *keys)
+        await opened.pilot.press("g")
         lines = opened.lines
-        at = {"first": 0, "last": len(lines.keys) - 1, "page": lines.size.height - 1}[wanted]
-        assert lines.selected == lines.keys[at]
-        assert 0 <= at - lines.scroll_offset.y < lines.size.height
+        for key, wanted in moves:
+            await opened.pilot.press(key)
+            at = range(len(lines.keys))[wanted if isinstance(wanted, int) else lines.size.height - 1]
+            assert lines.selected == lines.keys[at], key
+            assert 0 <= at - lines.scroll_offset.y < lines.size.height
         assert all(entry(home, f"h{number:02}").get("done") for number in range(40))
 
 
