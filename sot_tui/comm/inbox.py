@@ -252,7 +252,7 @@ def unread(
     the `most` that are asked for is looked at.
 
     Only the places are found under the lock. The lines between them are whole and flushed, so they stand when it is let
-    go; no writer waits while they are parsed, and no more of them is held than one.
+    go; no writer waits while they are parsed, and no more of them is held than one (docs/decisions/0020).
     """
     seen = _look(home, handle, manager, wait_s, batch=False)
     if seen is None:

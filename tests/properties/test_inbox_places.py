@@ -11,7 +11,9 @@ from hypothesis import given, strategies as st
 from sot_tui.comm import cursor, frames, inbox
 from sot_tui.comm.disk import Disk
 from sot_tui.comm.home import Home, ensure_home
-from sot_tui.comm.inbox import Batch, Count
+from sot_tui.comm.inbox import Batch, Count, Filed, NotFiled
+from tests.mailbox import mail_home
+from tests.seams import MountedDisk
 
 BIG = 24 << 20
 """Bytes of an inbox that would be noticed if it were held whole."""
@@ -113,6 +115,31 @@ def test_batch_when_a_big_inbox_was_shown_but_for_one_line_then_only_that_is_hel
     assert isinstance(batch, Batch)
     assert (batch.lines, batch.start, batch.total) == ([line[:-1]], lines - 1, lines)
     assert peak < HELD
+
+
+def test_count_when_a_writer_comes_while_lines_are_parsed_then_it_files_at_once_and_the_count_is_of_before(
+    comm_home: Path,
+) -> None:
+    """The lines that are parsed after the lock was let go are whole and flushed (docs/decisions/0020)."""
+    home = mail_home(comm_home)
+    filed: list[object] = []
+
+    class Meanwhile(MountedDisk):
+        """A disk on which somebody else wants to file at each read: first under the lock, then after it."""
+
+        def read_at(self, descriptor: int, count: int, offset: int) -> bytes:
+            if len(filed) < 2:
+                filed.append(inbox.file_line(home, "h", MINE, wait_s=0))
+            return super().read_at(descriptor, count, offset)
+
+    assert isinstance(inbox.file_line(home, "h", MINE), Filed)
+    assert inbox.unread(home._replace(disk=Meanwhile()), "h") == Count(1, 1, "2026-01-02T03:04:05Z")
+    assert isinstance(filed[0], NotFiled)
+    assert "was held for 0s" in filed[0].reason
+    assert isinstance(filed[1], Filed)
+    after = inbox.unread(home, "h")
+    assert isinstance(after, Count)
+    assert after.unread == 2
 
 
 @pytest.fixture(scope="module")
