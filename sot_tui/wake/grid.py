@@ -145,7 +145,7 @@ class Grid(Screen):
             if self._parked_cursor:
                 self._parked_cursor = self._parked_cursor._replace(y=y)
             self._parked_y = y
-        cursor.x = min(cursor.x, columns - 1)
+        cursor.x = min(cursor.x, columns)  # one that was further right waits behind the last column now
         self._top, self._bottom = 0, lines - 1
 
     def _fitted(self, rows: list[Row], y: int, *, is_main: bool) -> tuple[list[Row], int]:
