@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sot_tui.comm import frames, inbox, paths, registry
+from sot_tui.comm import about, frames, inbox, paths, registry
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.fleet import Aside, MailCount, Reading, Stance
 from sot_tui.comm.home import Home, ensure_home
@@ -49,12 +50,12 @@ from sot_tui.engine.client import (
     What,
 )
 from sot_tui.engine.service import Engine
+from tests.peer import Peer
 from tests.screens.real import DEADLINE_SECS, hold_lock, kill, put
 from tests.seams import MountedDisk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 WHY = "this dashboard was opened read-only (--readonly)"
 DONE: dict[str, object] = {"state": "done", "done": True, "summary": "built"}
@@ -432,3 +433,45 @@ async def test_count_when_the_engine_only_looks_then_makes_no_lock_file(comm_hom
         await looked(one)
         assert one.fleet.mail_of("anna") == one.fleet.mail_of("anna")._replace(trust=MailCount.COUNTED, unread=1)
         assert list((comm_home / "inbox").glob("*.lock")) == []
+
+
+# -- a daemon that is not ours ----------------------------------------------------------------------------------------
+
+
+async def test_engine_when_another_daemon_serves_the_socket_then_nothing_is_hosted_until_it_ends(
+    comm_home: Path,
+) -> None:
+    home = put(comm_home)
+    path = Path(os.environ["XDG_RUNTIME_DIR"], "sot", "sessions", "sot.sock")
+    path.parent.mkdir(mode=0o700, parents=True)
+    path.parent.parent.chmod(0o700)
+    said = {"daemon": {"app_version": "0.6.6", "protocol": 3, "host": "box"}}
+    async with AsyncExitStack() as stack:
+        peer = stack.enter_context(Peer(path, {"version.query": said}))
+        async with engine(home) as one:
+            assert one.fleet.stance is Stance.VIEWER
+            words = f"another daemon (sotd 0.6.6) serves {path}; this one only looks until it ends"
+            assert one.fleet.stance_why == words
+            assert (await one.do(Send("anna", "x"))).sentence == f"FAILED -> @anna: {words}; nothing was sent"
+            assert peer.ops() == ["version.query"]
+            await stack.aclose()
+            path.unlink()
+            await until(lambda: one.fleet.stance is Stance.HOST, "the duties are taken over")
+            await until(one.serving.is_set, "it is asked at the socket")
+
+
+async def test_engine_when_one_of_another_state_root_serves_the_socket_then_told_how_to_part_them(
+    comm_home: Path, tmp_path: Path
+) -> None:
+    home = put(comm_home)
+    other = put(tmp_path / "other")
+    async with engine(other) as first:
+        await until(first.serving.is_set, "it is asked at the socket")
+        apart = {**environ(), "XDG_STATE_HOME": str(tmp_path)}
+        async with Engine(home, apart, tick_s=0.1) as second:
+            assert second.fleet.stance is Stance.VIEWER
+            assert second.fleet.stance_why == (
+                f"another daemon (sot-tui {about.version()}) serves {first.server.site.path if first.server else ''} "
+                f"for the comm home {other.path} (to part them, give this one an XDG_STATE_HOME and an XDG_RUNTIME_DIR of "
+                "its own); this one only looks until it ends"
+            )
