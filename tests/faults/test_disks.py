@@ -25,7 +25,7 @@ def _put(disk: Disk, path: str) -> None:
 
 def test_steps_when_the_seam_gains_a_method_then_it_is_a_step_too() -> None:
     methods = {name for name in vars(Disk) if not name.startswith("_") and callable(getattr(Disk, name))}
-    made_of_steps = {"read", "read_up_to", "put", "replace"}
+    made_of_steps = {"read", "read_up_to", "put", "replace", "exists"}
     assert methods - made_of_steps - {"mount_table"} == set(STEPS)
 
 
