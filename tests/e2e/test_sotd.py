@@ -218,8 +218,8 @@ def test_run_when_a_service_manager_listens_then_told_and_no_row_inherits_it(dae
         heard = [manager.recv(100) for _ in range(4)]
         assert heard == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1", b"WATCHDOG=1"]
         environ = daemons.box.env
-        made = asked(daemons.socket, "workspace.create", {"label": "r", "project_root": str(daemons.box.work)})
-        assert made["slug"] == "r"
+        made = asked(daemons.socket, "workspace.create", {"label": "R.x Y", "project_root": str(daemons.box.work)})
+        assert made["slug"] == "r_x-y", "the slug is derived from the label by the daemon"
         row = Path(environ["XDG_STATE_HOME"], "sot", "workspaces", str(made["workspace_id"]))
         capsule = next(each for each in _processes() if str(row) in each[1])
         assert b"NOTIFY_SOCKET" not in Path(f"/proc/{capsule[0]}/environ").read_bytes()
@@ -230,7 +230,7 @@ def test_run_when_a_service_manager_listens_then_told_and_no_row_inherits_it(dae
         assert one.wait(DEADLINE_S) == 0
         os.kill(capsule[0], 0)  # a row outlives its daemon
         daemons.serve()
-        assert asked(daemons.socket, "workspace.destroy", {"workspace_id": "r"})["slug"] == "r"
+        assert asked(daemons.socket, "workspace.destroy", {"workspace_id": "r_x-y"})["slug"] == "r_x-y"
 
 
 def _processes() -> Iterator[tuple[int, str]]:

@@ -472,6 +472,6 @@ async def test_engine_when_one_of_another_state_root_serves_the_socket_then_told
             assert second.fleet.stance is Stance.VIEWER
             assert second.fleet.stance_why == (
                 f"another daemon (sot-tui {about.version()}) serves {first.server.site.path if first.server else ''} "
-                f"for the comm home {other.path} (to part them, give this one an XDG_STATE_HOME and an XDG_RUNTIME_DIR of "
-                "its own); this one only looks until it ends"
+                f"for the comm home {other.path} (to part them, give this one an XDG_STATE_HOME and an XDG_RUNTIME_DIR "
+                "of its own); this one only looks until it ends"
             )
