@@ -165,6 +165,10 @@ class DeskStore:
 
     def take_up(self, sheet: Sheet) -> Body:
         """Return what an editor left in a sheet, and remove the sheet; one that cannot be taken back stays."""
+        path = os.path.normpath(sheet.path)
+        if path != sheet.path or os.path.dirname(os.path.dirname(path)) != os.path.normpath(f"{self.folder}/sheets"):
+            # It names a folder that is removed, and may come from another process.
+            return Body(fault=f"this is no sheet of this engine: {sheet.path}")
         try:
             descriptor = self._disk.open(sheet.path, os.O_RDONLY)
             try:

@@ -79,6 +79,7 @@ class Hosting:
         self.path = socket or endpoints.session_socket(home, environ, label(environ))
         """Where the engine that hosts is asked."""
         self._what = what
+        self._then = "; stop it first" if what == "daemon" else "; this one only looks until it ends"
         self._foreign = ""
 
     @property
@@ -93,7 +94,8 @@ class Hosting:
         if self._held is None:
             got = daemon_lock.take(self._home, self._environ, self._what)
             if isinstance(got, daemon_lock.NotHere):
-                return StanceIs(Stance.READ_ONLY, f"this dashboard only looks: {got.why}")
+                only = "" if self._what == "daemon" else "this dashboard only looks: "
+                return StanceIs(Stance.READ_ONLY, f"{only}{got.why}")
             if isinstance(got, daemon_lock.HeldBy):
                 return StanceIs(Stance.VIEWER, self._viewer_words(got))
             foreign = self._served_by_another()
@@ -116,7 +118,7 @@ class Hosting:
             self._foreign = ""
             return ""
         self._foreign = self._foreign or _who_serves(self._home, self._environ, self.path)
-        return f"{self._foreign}; this one only looks until it ends"
+        return f"{self._foreign}{self._then}"
 
     def release(self) -> None:
         """Let another dashboard host."""
@@ -130,7 +132,7 @@ class Hosting:
         what = "daemon" if by.what == "daemon" else "dashboard"
         who = f"the {what} of pid {by.pid}" if by.pid else "another dashboard"
         what = "hosts" if by.home in {"", self._home.path} else f"hosts {by.home}"
-        return f"{who} {what}; this one only looks until it ends"
+        return f"{who} {what}{self._then}"
 
 
 def label(environ: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from sot_tui.comm.home import Home
 from sot_tui.engine import desk_store
-from sot_tui.engine.client import Drafts, KeptDraft, Kind, Letter, Sheet
+from sot_tui.engine.client import Body, Drafts, KeptDraft, Kind, Letter, Sheet
 from sot_tui.engine.desk_store import DeskStore
 from tests.faults.disks import Crash, Dying, Failing, steps_of
 from tests.seams import EPOCH, JumpingClock
@@ -231,6 +231,20 @@ def test_sheet_when_the_editor_removed_it_or_made_it_huge_then_says_so_and_nothi
         here.take_up(sheet).fault
         == f"what the editor wrote could not be read (No such file or directory): {sheet.path}"
     )
+
+
+@pytest.mark.parametrize(
+    "place", ["message.txt", "sheets/message.txt", "sheets/../message.txt", "sheets/1/../message.txt"]
+)
+def test_sheet_when_it_is_none_of_this_store_then_nothing_is_read_or_removed(tmp_path: Path, place: str) -> None:
+    here = store(tmp_path)
+    here.lay_out(b"x")
+    path = f"{here.folder}/{place}"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write("mine")
+    assert here.take_up(Sheet(path)) == Body(fault=f"this is no sheet of this engine: {path}")
+    assert os.path.exists(path)
 
 
 def test_sheet_when_its_dashboard_is_gone_then_is_swept_and_a_living_ones_is_not(tmp_path: Path) -> None:

@@ -475,3 +475,18 @@ async def test_engine_when_one_of_another_state_root_serves_the_socket_then_told
                 f"for the comm home {other.path} (to part them, give this one an XDG_STATE_HOME and an XDG_RUNTIME_DIR "
                 "of its own); this one only looks until it ends"
             )
+
+
+@pytest.mark.parametrize("what", ["dashboard", "daemon"])
+def test_hosting_when_the_state_root_is_shared_by_machines_then_nobody_hosts_and_the_hint_says_what_to_set(
+    comm_home: Path, what: str
+) -> None:
+    """Architecture: "`daemon.lock` lies under the state root, never on a network mount"."""
+    nfs = MountedDisk(b"27 1 0:40 / / rw,relatime - nfs4 server:/export rw\n")
+    found = hosting.Hosting(Home(str(comm_home), nfs), environ(), "", what=what).settle()
+    assert found.stance is Stance.READ_ONLY
+    only = "" if what == "daemon" else "this dashboard only looks: "
+    assert found.why == (
+        f"{only}{paths.state_root(environ())} is on nfs4, where no lock shows whether another dashboard runs; set "
+        "XDG_STATE_HOME to a folder on this machine's own disk"
+    )
