@@ -144,8 +144,10 @@ class Engine:
     async def __aenter__(self) -> Self:
         """Start every duty, in the order in which one needs another."""
         await self._group.__aenter__()
-        for warning in self.config.warnings:
-            self._tell(Faulted("settings", warning, self._home.clock.now()))
+        for number, warning in enumerate(warnings := self.config.warnings, 1):
+            # Each is a fault of its own: none of them is mended by another.
+            which = "settings" if len(warnings) == 1 else f"settings, {number} of {len(warnings)}"
+            self._tell(Faulted(which, warning, self._home.clock.now()))
         marks = await self._in("desk", lambda: set_aside.read(self._home, self._environ))
         self._tell(AsideIs(marks.by_handle))
         if marks.fault:

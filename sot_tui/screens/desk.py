@@ -62,6 +62,7 @@ class Desk:
         if self.said is not None and 0 <= self.now() - self.said_at < SAID_FOR_SECS:
             return self.said
         if self.fleet.faults:
-            fault = self.fleet.faults[-1]
-            return Outcome(good=False, sentence=f"{fault.duty}: {fault.sentence}")
+            *others, fault = self.fleet.faults
+            more = f" · {len(others)} more: e lists them" if others else ""
+            return Outcome(good=False, sentence=f"{fault.duty}: {fault.sentence}{more}")
         return None
