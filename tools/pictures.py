@@ -310,7 +310,7 @@ async def mail(shot: Shot) -> None:
         await shot.pilot.press("escape")
         await shot.until(lambda: index.has_focus, "the index")
         await shot.pilot.press("j")
-    await shot.until(lambda: "for one more release" in shot.text, "the message")
+    await shot.until(lambda: "two readers still use it" in shot.text, "the message")
 
 
 async def recover(shot: Shot) -> None:

@@ -89,6 +89,7 @@ class UnsentScreen(Place[None]):
         index = self.piece("index", Lines)
         index.show(tuple(self._drafts))
         index.repaint()
+        self.piece("keys", KeyLine).leave_out(frozenset() if count else _ABOUT_ONE)
         self._show_draft()
 
     def _draft(self) -> Draft | None:
@@ -186,6 +187,10 @@ class UnsentScreen(Place[None]):
     def action_back(self) -> None:
         """Leave."""
         self.dismiss()
+
+
+_ABOUT_ONE = frozenset({"open_draft", "send", "delete"})
+"""The actions on the selected draft."""
 
 
 def receiver_of(draft: Draft) -> str:
