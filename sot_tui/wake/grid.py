@@ -178,7 +178,8 @@ class Grid(Screen):
         if self._line_drawing[self._shifted]:
             data = data.translate(_LINES)
         modes = self.modes
-        if INSERT in modes or not (data.isascii() or set(map(WIDTHS.__getitem__, data)) == _NARROW):
+        is_narrow = data.isascii() or (set(map(WIDTHS.__getitem__, data)) == _NARROW and not self._is_joining())
+        if INSERT in modes or not is_narrow:
             self._draw_each(data)
             return
         cursor = self.cursor
@@ -213,6 +214,12 @@ class Grid(Screen):
             cells[x:until] = map(cell_of, data[at:stop])
             cursor.x = until if until < columns or WRAP in modes else columns - 1
             at = stop
+
+    def _is_joining(self) -> bool:
+        """Return whether the cell before the cursor ends in a joiner, so that what comes first now belongs to it."""
+        x = self.cursor.x
+        cells = self.rows[self.cursor.y].cells
+        return x > 0 and (cells[x - 1].data or cells[x - 2].data)[-1] == _JOINER
 
     def _draw_each(self, data: str) -> None:
         """Write text whose characters differ in width, or push others aside."""
