@@ -429,6 +429,62 @@ def test_bridge_when_a_script_speaks_through_it_then_each_answer_comes_and_its_e
         one.stderr.close()
 
 
+SCRIPT = """\
+# One exchange as the scripts have it (daemon wire 2.4): a fresh bridge, two lines in one burst, stdin kept open by a
+# sleep, the output looked through every 100 ms for the text of the op, and the bridge killed.
+out=$(mktemp)
+( printf '%s\\n%s\\n' "$HELLO" "$REQUEST"; exec sleep 5 ) | "$SOTD_BIN" stdio-bridge --endpoint "$ENDPOINT" >"$out" &
+bridge=$!
+tries=0
+while [ $tries -lt 100 ]; do
+  if answer=$(grep -F -m 1 "\\"op\\":\\"$OP\\"" "$out"); then break; fi
+  tries=$((tries + 1)); sleep 0.1
+done
+kill "$bridge"
+rm -f "$out"
+printf '%s\\n' "$answer"
+"""
+
+
+def test_bridge_when_a_shell_script_has_its_one_exchange_then_the_answer_is_found_by_its_text(
+    daemons: Daemons,
+) -> None:
+    daemons.serve()
+    said = {"from": "alpha-box", "to": "beta-box", "text": 'it\'s\n"here" €', "broadcast": False}
+    environ = {
+        "HELLO": hello(host="box").decode().rstrip("\n"),
+        "REQUEST": request("comm.file", said).decode().rstrip("\n"),
+        "SOTD_BIN": SOTD,
+        "ENDPOINT": f"unix:{daemons.socket}",
+        "OP": "comm.file",
+    }
+    ran = subprocess.run(
+        ["/bin/sh", "-c", SCRIPT],
+        env={**daemons.box.env, **environ},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+        timeout=30,
+    )
+    assert ran.stdout == b'{"v":1,"id":1,"kind":"res","op":"comm.file","payload":{"ok":true}}\n'
+    assert json.loads(daemons.box.sent.splitlines()[-1])["msg"] == said["text"]
+
+
+def test_socket_when_the_runtime_folder_is_too_deep_then_both_sides_use_the_same_short_name(daemons: Daemons) -> None:
+    """Dependencies, 9: a socket's path has 107 bytes at most."""
+    deep = daemons.box.comm.parent / "run" / ("d" * 100)
+    deep.mkdir(mode=0o700)
+    daemons.box.env["XDG_RUNTIME_DIR"] = str(deep)
+    one = daemons.serve()
+    path = Path(sotd(daemons.box, "session-socket-path", "sot")[1].rstrip("\n"))
+    assert asked(path, "ping", {}) == {"ok": True}
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert daemons.box.run("relay", "send", "--all", "hi")[0] == 0, "a verb finds it by itself"
+    one.send_signal(signal.SIGTERM)
+    assert one.wait(DEADLINE_S) == 0
+    assert not path.exists()
+
+
 def test_bridge_when_the_daemon_ends_then_so_does_the_bridge(daemons: Daemons) -> None:
     server = daemons.serve()
     one = bridge(daemons.box)
