@@ -29,7 +29,7 @@ from sot_tui.engine.client import (
 )
 from sot_tui.screens.glyphs import AsciiSigns
 from sot_tui.screens.widgets.lines import Lines
-from tests.screens.fleets import NOW, FakeClient, fleet, letter
+from tests.screens.fleets import DEAD, NOW, FakeClient, fleet, letter
 from tests.screens.pictures import SIZES, THEMES, Size, check, opened
 
 if TYPE_CHECKING:
@@ -142,27 +142,30 @@ async def test_mail(size: Size, theme: str, svg: SnapshotAssertion, txt: Snapsho
         check(pilot, svg, txt)
 
 
-async def test_mail_in_ascii(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@SIZES
+async def test_mail_in_ascii(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """The same by ASCII signs alone."""
-    async with opened((80, 24), fleet(), laid_out=mail, signs=AsciiSigns(every_sign=True)) as pilot:
+    async with opened(size, fleet(), laid_out=mail, signs=AsciiSigns(every_sign=True)) as pilot:
         mine(pilot)
         await pilot.press("m")
         await wait_for(pilot, lambda: "schema v3 is on main" in shown(pilot))
         check(pilot, svg, txt)
 
 
-async def test_mail_in_light(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@SIZES
+async def test_mail_in_light(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """The same on a light ground."""
-    async with opened((120, 40), fleet(), theme="sot-light", laid_out=mail) as pilot:
+    async with opened(size, fleet(), theme="sot-light", laid_out=mail) as pilot:
         mine(pilot)
         await pilot.press("m")
         await wait_for(pilot, lambda: "schema v3 is on main" in shown(pilot))
         check(pilot, svg, txt)
 
 
-async def test_mail_read_on_a_narrow_screen(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_mail_read_on_a_narrow_screen(theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """Enter gives the message the whole screen; the title still says whose mail it is."""
-    async with opened((50, 20), fleet(), laid_out=mail) as pilot:
+    async with opened((50, 20), fleet(), theme=theme, laid_out=mail) as pilot:
         mine(pilot)
         await pilot.press("m", "enter")
         await wait_for(pilot, lambda: "I can keep" in shown(pilot))
@@ -170,7 +173,8 @@ async def test_mail_read_on_a_narrow_screen(svg: SnapshotAssertion, txt: Snapsho
 
 
 @SIZES
-async def test_mail_of_another_handle(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_mail_of_another_handle(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """A peek: the title says that no cursor moves; a circle for what its session has not read, a tick for the rest."""
 
     def peek(client: FakeClient) -> None:
@@ -181,7 +185,7 @@ async def test_mail_of_another_handle(size: Size, svg: SnapshotAssertion, txt: S
         )
         client.answers[OpenMail] = Page("Backend-box", letters, 3)
 
-    async with opened(size, fleet(), laid_out=peek) as pilot:
+    async with opened(size, fleet(), laid_out=peek, theme=theme) as pilot:
         pilot.app.screen.query_one("#fleet", Lines).select("Backend-box")
         await pilot.press("m")
         await wait_for(pilot, lambda: "keep it for one release" in shown(pilot))
@@ -189,7 +193,8 @@ async def test_mail_of_another_handle(size: Size, svg: SnapshotAssertion, txt: S
 
 
 @SIZES
-async def test_mail_with_a_long_message(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_mail_with_a_long_message(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """The end of what is shown of a message of ten million characters: how much more there is, and where."""
 
     def long(client: FakeClient) -> None:
@@ -197,7 +202,7 @@ async def test_mail_with_a_long_message(size: Size, svg: SnapshotAssertion, txt:
         client.answers[OpenMail] = Page(ME, (replace(letter(1, "Docs-box", text[:4000], 60), chars=10_000_000),), 1)
         client.answers[ReadLetter] = Body(text[:100_000], 10_000_000)
 
-    async with opened(size, fleet(), laid_out=long) as pilot:
+    async with opened(size, fleet(), laid_out=long, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m", "enter")
         await wait_for(pilot, lambda: "line by line" in shown(pilot))
@@ -207,30 +212,59 @@ async def test_mail_with_a_long_message(size: Size, svg: SnapshotAssertion, txt:
         check(pilot, svg, txt)
 
 
-async def test_mail_of_nobody(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@SIZES
+@THEMES
+async def test_mail_of_nobody(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """An empty inbox says so."""
 
     def none(client: FakeClient) -> None:
         client.answers[OpenMail] = Page(ME, (), 0)
 
-    async with opened((80, 24), fleet(), laid_out=none) as pilot:
+    async with opened(size, fleet(), laid_out=none, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m")
         await wait_for(pilot, lambda: "no mail" in shown(pilot))
         check(pilot, svg, txt)
 
 
-async def test_mail_that_cannot_be_read(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@SIZES
+@THEMES
+async def test_mail_that_cannot_be_read(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """It is not shown as empty: the reason stands in its place."""
 
     def unreadable(client: FakeClient) -> None:
         fault = f"the inbox of @{ME} could not be read: Input/output error"
         client.answers[OpenMail] = Page(ME, fault=fault)
 
-    async with opened((80, 24), fleet(), laid_out=unreadable) as pilot:
+    async with opened(size, fleet(), laid_out=unreadable, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m")
         await wait_for(pilot, lambda: "Input/output error" in shown(pilot))
+        check(pilot, svg, txt)
+
+
+@pytest.mark.parametrize("size", [(100, 30), (120, 40), (160, 45)], ids=["100x30", "120x40", "160x45"])
+@THEMES
+async def test_mail_when_the_handles_beside_it_have_the_keys(
+    size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion
+) -> None:
+    """Among the handles, narrow on the left, the one whose mail is shown; a look: my own mail is as new as before."""
+    async with opened(size, fleet(), theme=theme, laid_out=mail) as pilot:
+        pilot.app.screen.query_one("#fleet", Lines).select("Old-laptop")
+        await pilot.press("m", "left", "j")
+        await wait_for(pilot, lambda: "mail of operator-box" in shown(pilot) and "schema v3 is on main" in shown(pilot))
+        check(pilot, svg, txt)
+
+
+@THEMES
+async def test_mail_while_the_registry_lock_is_wedged(
+    theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion
+) -> None:
+    """Below the handles: that the lock is held, and for how long."""
+    async with opened((120, 40), fleet(lock=DEAD), theme=theme, laid_out=mail) as pilot:
+        mine(pilot)
+        await pilot.press("m")
+        await wait_for(pilot, lambda: "schema v3 is on main" in shown(pilot))
         check(pilot, svg, txt)
 
 
@@ -238,9 +272,10 @@ async def test_mail_that_cannot_be_read(svg: SnapshotAssertion, txt: SnapshotAss
 
 
 @SIZES
-async def test_search(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_search(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """The words, how much was found, the hits of every inbox with the newest first, and the words marked."""
-    async with opened(size, fleet(), laid_out=mail) as pilot:
+    async with opened(size, fleet(), laid_out=mail, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m", "slash", *"schema")
         lines = pilot.app.screen.query_one("#index", Lines)
@@ -250,9 +285,13 @@ async def test_search(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion
         check(pilot, svg, txt)
 
 
-async def test_search_before_anything_is_typed(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@SIZES
+@THEMES
+async def test_search_before_anything_is_typed(
+    size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion
+) -> None:
     """It says what can be typed."""
-    async with opened((80, 24), fleet(), laid_out=mail) as pilot:
+    async with opened(size, fleet(), laid_out=mail, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m", "slash")
         await wait_for(pilot, lambda: "Every word you type" in shown(pilot))
@@ -260,9 +299,23 @@ async def test_search_before_anything_is_typed(svg: SnapshotAssertion, txt: Snap
 
 
 @SIZES
-async def test_sent(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_search_that_finds_nothing(
+    size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion
+) -> None:
+    """It says so, in the place of a message."""
+    async with opened(size, fleet(), theme=theme, laid_out=mail) as pilot:
+        mine(pilot)
+        await pilot.press("m", "slash", *"zebra")
+        await wait_for(pilot, lambda: "nothing was found" in shown(pilot))
+        check(pilot, svg, txt)
+
+
+@SIZES
+@THEMES
+async def test_sent(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """What I sent, to whom, the newest first: a tick when its reader has read it, a circle when not yet."""
-    async with opened(size, fleet(), laid_out=mail) as pilot:
+    async with opened(size, fleet(), laid_out=mail, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m", "s")
         await wait_for(pilot, lambda: "2 not read yet" in shown(pilot))
@@ -270,9 +323,10 @@ async def test_sent(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) 
 
 
 @SIZES
-async def test_threads(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_threads(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """One line for each peer: what is new, how many messages, how the last one begins."""
-    async with opened(size, fleet(), laid_out=mail) as pilot:
+    async with opened(size, fleet(), laid_out=mail, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m", "t")
         await wait_for(pilot, lambda: "peers" in shown(pilot))
@@ -280,9 +334,10 @@ async def test_threads(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertio
 
 
 @SIZES
-async def test_thread(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_thread(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """What was said with one peer, both ways, the newest last and selected."""
-    async with opened(size, fleet(), laid_out=mail) as pilot:
+    async with opened(size, fleet(), laid_out=mail, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m", "t")
         await wait_for(pilot, lambda: "peers" in shown(pilot))
@@ -296,16 +351,20 @@ async def test_thread(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion
 
 
 @SIZES
-async def test_compose(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_compose(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """The receiver is typed: below it the live handles that it may be, each with its state, one of them marked."""
-    async with opened(size, fleet(), "c", "b", "o", "down") as pilot:
+    async with opened(size, fleet(), "c", "b", "o", "down", theme=theme) as pilot:
         check(pilot, svg, txt)
 
 
 @SIZES
-async def test_compose_to_one_that_is_not_live(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_compose_to_one_that_is_not_live(
+    size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion
+) -> None:
     """That it will be refused is said before it is sent."""
-    async with opened(size, fleet()) as pilot:
+    async with opened(size, fleet(), theme=theme) as pilot:
         choose(pilot, "Old-laptop")
         await pilot.press("r")
         await pilot.pause()
@@ -313,9 +372,10 @@ async def test_compose_to_one_that_is_not_live(size: Size, svg: SnapshotAssertio
 
 
 @SIZES
-async def test_reply(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_reply(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """The quote, what is answered, and room for the answer below it."""
-    async with opened(size, fleet(), laid_out=mail) as pilot:
+    async with opened(size, fleet(), laid_out=mail, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m")
         await wait_for(pilot, lambda: "schema v3 is on main" in shown(pilot))
@@ -325,13 +385,14 @@ async def test_reply(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion)
 
 
 @SIZES
-async def test_compose_refused(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_compose_refused(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """The one result line in red, word for word, below the draft that is kept."""
 
     def refuses(client: FakeClient) -> None:
         client.answers[Send] = Outcome(good=False, sentence="FAILED -> @Docs-box: no live session holds @Docs-box")
 
-    async with opened(size, fleet(), laid_out=refuses) as pilot:
+    async with opened(size, fleet(), laid_out=refuses, theme=theme) as pilot:
         choose(pilot, "Docs-box")
         await pilot.press("r", "h", "i", "ctrl+s")
         await wait_for(pilot, lambda: "no live session" in " ".join(shown(pilot).split()))
@@ -339,15 +400,17 @@ async def test_compose_refused(size: Size, svg: SnapshotAssertion, txt: Snapshot
 
 
 @SIZES
-async def test_broadcast_asked(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_broadcast_asked(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """How many get it, which of them will be refused, and Cancel has the focus."""
-    async with opened(size, fleet(), "b", *"green", "ctrl+s") as pilot:
+    async with opened(size, fleet(), "b", *"green", "ctrl+s", theme=theme) as pilot:
         await wait_for(pilot, lambda: "Send this to 9 handles?" in shown(pilot))
         check(pilot, svg, txt)
 
 
 @SIZES
-async def test_broadcast_refused(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_broadcast_refused(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """How many it reached, the FAILED line of each that it did not, and that sending again is for those."""
 
     def some(client: FakeClient) -> None:
@@ -356,14 +419,16 @@ async def test_broadcast_refused(size: Size, svg: SnapshotAssertion, txt: Snapsh
         )
         client.answers[Broadcast] = done
 
-    async with opened(size, fleet(), "b", *"green", "ctrl+s", laid_out=some) as pilot:
+    async with opened(size, fleet(), "b", *"green", "ctrl+s", laid_out=some, theme=theme) as pilot:
         await wait_for(pilot, lambda: "Send this to 9 handles?" in shown(pilot))
         await pilot.click("#confirm-yes")
         await wait_for(pilot, lambda: "8 of 9" in shown(pilot))
         check(pilot, svg, txt)
 
 
-async def test_compose_while_it_is_sent(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@SIZES
+@THEMES
+async def test_compose_while_it_is_sent(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """It says that it is being sent; nothing is shown as filed before it is."""
 
     async def never(_: Command[Outcome]) -> Outcome:
@@ -373,7 +438,7 @@ async def test_compose_while_it_is_sent(svg: SnapshotAssertion, txt: SnapshotAss
     def slow(client: FakeClient) -> None:
         client.answers[Send] = never
 
-    async with opened((80, 24), fleet(), laid_out=slow) as pilot:
+    async with opened(size, fleet(), laid_out=slow, theme=theme) as pilot:
         choose(pilot, "Docs-box")
         await pilot.press("r", "h", "i", "ctrl+s")
         await wait_for(pilot, lambda: "sending …" in shown(pilot))
@@ -396,17 +461,31 @@ async def test_not_sent(size: Size, theme: str, svg: SnapshotAssertion, txt: Sna
         check(pilot, svg, txt)
 
 
-async def test_not_sent_to_be_deleted(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@SIZES
+@THEMES
+async def test_not_sent_when_all_is(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+    """That everything is sent."""
+    async with opened(size, fleet(), "u", theme=theme) as pilot:
+        await wait_for(pilot, lambda: "everything is sent" in shown(pilot))
+        check(pilot, svg, txt)
+
+
+@SIZES
+@THEMES
+async def test_not_sent_to_be_deleted(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """What will be gone, to whom it was, and Cancel has the focus."""
-    async with opened((80, 24), fleet(), "u", "delete", laid_out=unsent) as pilot:
+    async with opened(size, fleet(), "u", "delete", laid_out=unsent, theme=theme) as pilot:
         await wait_for(pilot, lambda: "Delete this message" in shown(pilot))
         check(pilot, svg, txt)
 
 
 @SIZES
-async def test_nav_with_messages_that_are_not_sent(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@THEMES
+async def test_nav_with_messages_that_are_not_sent(
+    size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion
+) -> None:
     """The header counts them in red, beside the mail."""
-    async with opened(size, fleet(), laid_out=unsent) as pilot:
+    async with opened(size, fleet(), laid_out=unsent, theme=theme) as pilot:
         await wait_for(pilot, pilot.app.desk.drafts.unsent)  # type: ignore[attr-defined]  # the app of this test
         pilot.app.screen.time_passed()  # type: ignore[attr-defined]  # the nav
         await pilot.pause()
@@ -416,9 +495,11 @@ async def test_nav_with_messages_that_are_not_sent(size: Size, svg: SnapshotAsse
 # -- the rest
 
 
-async def test_mail_help(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@SIZES
+@THEMES
+async def test_mail_help(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
     """Every key of the mail, each with one sentence."""
-    async with opened((120, 40), fleet(), laid_out=mail) as pilot:
+    async with opened(size, fleet(), laid_out=mail, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m", "question_mark")
         await wait_for(pilot, lambda: "Keys in the mail" in shown(pilot))
@@ -426,10 +507,14 @@ async def test_mail_help(svg: SnapshotAssertion, txt: SnapshotAssertion) -> None
 
 
 @pytest.mark.parametrize("stance", [Stance.READ_ONLY, Stance.VIEWER])
-async def test_mail_of_who_only_looks(stance: Stance, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
+@SIZES
+@THEMES
+async def test_mail_of_who_only_looks(
+    size: Size, theme: str, stance: Stance, svg: SnapshotAssertion, txt: SnapshotAssertion
+) -> None:
     """A reply is refused with the reason, on the message line."""
     looks = fleet(stance=stance, stance_why="this dashboard was opened read-only (--readonly)")
-    async with opened((80, 24), looks, laid_out=mail) as pilot:
+    async with opened(size, looks, laid_out=mail, theme=theme) as pilot:
         mine(pilot)
         await pilot.press("m")
         await wait_for(pilot, lambda: "schema v3 is on main" in shown(pilot))
