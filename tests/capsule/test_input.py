@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sot_tui.engine.rows import lane_wire
+from sot_tui.engine.rows import lane_wire, voyage
 from tests.capsule.process import until
 
 if TYPE_CHECKING:
@@ -158,7 +158,11 @@ def test_answers_of_the_terminal_when_the_agent_never_reads_then_they_leave_room
     script = r"stty raw -echo; echo up; while [ ! -e stop ]; do printf '\033[c\033[c\033[c\033[c'; done; exec sleep 99"
     wire = row.up("sh", "-c", script)
     wire.shows("up")
-    until(lambda: wire.status()["queued"] > 1000, "answers wait")
+    record = row.record()
+    assert record is not None
+    cast = Path(voyage.folder(str(row.folder), record.run), "run.cast")
+    until(lambda: cast.stat().st_size > 500_000, "it has asked tens of thousands of times")
+    assert wire.status()["queued"] > 1000
     assert wire.type(b"x" * 32_000)["accepted"] is True
     Path(row.root, "stop").touch()
 

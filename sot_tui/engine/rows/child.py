@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 READ_BYTES = 1 << 16
-"""Bytes of one read."""
+"""Bytes that are read at once, at most; a terminal gives four thousand of them in one call."""
 HANGUP_SECS, TERM_SECS, KILL_SECS = 0.0, 5.0, 10.0
 """After an end was asked for: when the agent is sent SIGHUP, SIGTERM and SIGKILL, as long as it has not ended."""
 _STEPS = ((HANGUP_SECS, signal.SIGHUP), (TERM_SECS, signal.SIGTERM), (KILL_SECS, signal.SIGKILL))
@@ -76,12 +76,20 @@ class Child:
 
     def read(self) -> bytes | None:
         """Return what it wrote, nothing when there is nothing now, None when nobody has its terminal open."""
+        parts: list[bytes] = []
+        left = READ_BYTES
         try:
-            return os.read(self.fd, READ_BYTES) or None  # a system that has no EIO here ends the file
+            while left > 0:
+                part = os.read(self.fd, left)
+                if not part:  # a system that has no EIO here ends the file
+                    return b"".join(parts) or None
+                parts.append(part)
+                left -= len(part)
         except BlockingIOError:
-            return b""
-        except OSError:  # EIO on Linux
-            return None
+            pass
+        except OSError:  # EIO on Linux; what came before it counts, and the next read says it again
+            return b"".join(parts) or None
+        return b"".join(parts)
 
     def offer(self, data: bytes) -> bool:
         """Send input, all of it or, when too much waits already, nothing; tell which."""
