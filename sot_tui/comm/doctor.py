@@ -22,7 +22,9 @@ from sot_tui.comm.mounts import NETWORK_KINDS, NO_MANAGER, Mount
 from sot_tui.comm.proof import UNREAD
 from sot_tui.comm.registry import LIVE_SECS, Registry, Unread
 from sot_tui.comm.registry_lock import LockIs
+from sot_tui.comm.scripts import SCRIPTS, Stand, Standing
 from sot_tui.comm.text import visible
+from sot_tui.comm.topology import Topology, Unlisted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -392,6 +394,69 @@ def of_set_aside(path: str, fault: str) -> tuple[Finding, ...]:
     if not fault:
         return ()
     return (Finding(Level.WARN, "set aside", fault, f"mv {word(path)} {word(path + '.aside')}"),)
+
+
+def of_scripts(found: Standing) -> Finding:
+    """Judge the scripts in `bin/`: what a session is told to run has to be there."""
+    what, install = "scripts", "sot-tui install"
+    some = f"{', '.join(found.names[:3])}{', …' if len(found.names) > 3 else ''}"
+    said = f"VERSION says {found.version!r}" if found.version else "there is no VERSION"
+    match found.stand:
+        case Stand.INSTALLED:
+            return Finding(Level.OK, what, f"all {len(SCRIPTS)} in {found.folder}, of {found.version}")
+        case Stand.MISSING:
+            fact = f"none in {found.folder}, so a session that is told to run comm-poll.sh finds none"
+            return Finding(Level.WARN, what, fact, install)
+        case Stand.INCOMPLETE:
+            return Finding(Level.WARN, what, f"not there in {found.folder}: {some}", install)
+        case Stand.OTHER_VERSION:
+            return Finding(Level.WARN, what, f"another release wrote those in {found.folder}: {said}", install)
+        case Stand.FOREIGN:
+            fact = f"another install's stand in {found.folder} ({some}); {said}; ours would replace them"
+            return Finding(Level.WARN, what, fact, f"{install} --force")
+        case Stand.UNREAD:
+            return Finding(Level.FAULT, what, f"{found.folder}: {found.fault}", f"ls -la {word(found.folder)}")
+
+
+def role(host: str, found: Topology | Unlisted | None) -> str:
+    """Return what a box is among the others, in words; empty when its topology does not tell."""
+    if found is None:
+        return "on its own: there is no list of boxes"
+    if isinstance(found, Unlisted) or host not in found.boxes:
+        return ""
+    if host == found.hub:
+        return "the hub"
+    kind = "a frontend" if found.boxes[host].frontend else "a box"
+    return f"{kind} of the hub {found.hub}"
+
+
+def of_topology(path: str, host: str, found: Topology | Unlisted | None) -> tuple[Finding, ...]:
+    """Judge the list of boxes: one that cannot be used names no hub and gives no way to it."""
+    what, edit = "topology", f"${{EDITOR:-vi}} {word(path)}"
+    if isinstance(found, Unlisted):
+        return (Finding(Level.FAULT, what, found.why, edit),)
+    told = role(host, found)
+    if not told:
+        return (Finding(Level.FAULT, what, f"{path} does not list this box, {host}", edit),)
+    warnings = () if found is None else found.warnings
+    warned = (Finding(Level.WARN, what, f"{path}: {warning}", edit) for warning in warnings)
+    return (Finding(Level.OK, what, f"this box is {told}"), *warned)
+
+
+def of_daemon(socket: str, endpoint: str, notes: Sequence[str]) -> Finding:
+    """Judge where this box's daemon is asked; that none runs is well, for mail on this box needs none."""
+    if notes:
+        return Finding(Level.FAULT, "daemon", notes[0], "unset SOT_SPAWN_ENDPOINT")
+    if endpoint:
+        return Finding(Level.OK, "daemon", endpoint)
+    return Finding(Level.OK, "daemon", f"none listens at {socket or 'any path'}; a dashboard or `sotd run` does")
+
+
+def of_relay(endpoint: str, notes: Sequence[str]) -> Finding:
+    """Judge how the hub is asked; without a list of boxes it is this box's own daemon."""
+    if notes:
+        return Finding(Level.WARN, "relay", notes[0], "unset SOT_RELAY_ENDPOINT SOT_SPAWN_ENDPOINT")
+    return Finding(Level.OK, "relay", endpoint or "the hub is this box, where no daemon listens")
 
 
 # -- the agents -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from enum import Enum
 
 from sot_tui.comm.disk import FOLDER_MODE
 from sot_tui.comm.errors import Refused, Unreadable
@@ -74,6 +75,33 @@ class Installed(NamedTuple):
     """Names of ours that this release no longer has."""
 
 
+class Stand(Enum):
+    """How the scripts stand in a comm home; the value says it to a person, and to a program."""
+
+    INSTALLED = "installed"
+    """All of them, as this release writes them."""
+    OTHER_VERSION = "another version"
+    """All of them are ours, and another release wrote some."""
+    INCOMPLETE = "incomplete"
+    MISSING = "missing"
+    FOREIGN = "foreign"
+    """Another install's stand there; ours are not put over them unless that is asked for."""
+    UNREAD = "unreadable"
+
+
+class Standing(NamedTuple):
+    """What a look at `bin/` found."""
+
+    stand: Stand
+    folder: str
+    version: str = ""
+    """The first line of VERSION, ours or another install's; empty when there is none. Foreign text."""
+    names: tuple[str, ...] = ()
+    """The scripts that are missing, foreign or of another version, sorted."""
+    fault: str = ""
+    """Why it could not be looked at."""
+
+
 def verb_of(program: str) -> str:
     """Return the verb that a program's name stands for, empty when it is no script's."""
     return SCRIPTS.get(os.path.basename(program), "")
@@ -82,6 +110,30 @@ def verb_of(program: str) -> str:
 def stub(name: str) -> bytes:
     """Return the text of a script."""
     return _HEAD + _STUB.format(name=name, verb=SCRIPTS[name]).encode()
+
+
+def standing(home: Home, release: str) -> Standing:
+    """Look at the scripts, by the rules that an install goes by; nothing is written."""
+    folder = f"{home.path}/bin"
+    try:
+        stands = {name: _text_of(home, f"{folder}/{name}") for name in sorted(SCRIPTS)}
+        stamp = _text_of(home, f"{home.path}/VERSION")
+    except OSError as error:
+        return Standing(Stand.UNREAD, folder, fault=error.strerror or str(error))
+    version = (stamp or b"").partition(b"\n")[0].decode("utf-8", "replace")
+    foreign = [name for name, text in stands.items() if _is_foreign(text)]
+    if stamp is not None and not stamp.startswith(STAMP.encode()):
+        foreign.append("../VERSION")
+    missing = [name for name, text in stands.items() if text is None]
+    older = [name for name, text in stands.items() if text is not None and text != stub(name)]
+    if foreign:
+        return Standing(Stand.FOREIGN, folder, version, tuple(foreign))
+    if missing:
+        stand = Stand.MISSING if len(missing) == len(SCRIPTS) else Stand.INCOMPLETE
+        return Standing(stand, folder, version, tuple(missing))
+    if older or version != f"{STAMP}{release}":
+        return Standing(Stand.OTHER_VERSION, folder, version, tuple(older))
+    return Standing(Stand.INSTALLED, folder, version)
 
 
 def install(home: Home, release: str, *, force: bool = False) -> Installed:

@@ -46,6 +46,16 @@ def fault_of(variable: Variable) -> str:
     return ""
 
 
+def release() -> str:
+    """Return the release of this program, as an install stamps it."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  (dear, and few commands need it)
+
+    try:
+        return version("sot-tui")
+    except PackageNotFoundError:
+        return "unreleased"
+
+
 def host_of(home: Home) -> tuple[str, str]:
     """Return this box's declared host, or why it has none."""
     try:

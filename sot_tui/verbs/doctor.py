@@ -12,6 +12,7 @@ import sys
 from sot_tui.comm import (
     config,
     doctor,
+    endpoints,
     hook_entries,
     hook_settings,
     look,
@@ -20,6 +21,7 @@ from sot_tui.comm import (
     paths,
     registry,
     registry_lock,
+    scripts,
     set_aside,
     topology,
 )
@@ -111,6 +113,7 @@ def _findings(home: Home) -> list[Finding]:
     if host:
         wanted = settings.of("operator")
         findings.append(doctor.of_operator(look.operator(host, settings), wanted, settings.path))
+        findings += _ways(home, host)
     findings += _settings(home, settings)
     root = paths.state_root(os.environ)
     findings.append(doctor.of_state_root(root, mounts.mount_under(home, root), _setup.entry_at(home, root)))
@@ -141,7 +144,20 @@ def _in_home(home: Home, host: str) -> list[Finding]:
     findings.append(doctor.of_filing(home, own, record, hub=hub, linux=linux))
     if isinstance(book, Registry):
         findings.append(doctor.of_inboxes(home, _unread(home, book)))
+    findings.append(doctor.of_scripts(scripts.standing(home, _setup.release())))
     findings.append(doctor.of_clock(home.clock.now(), _stamps(home, book)))
+    return findings
+
+
+def _ways(home: Home, host: str) -> list[Finding]:
+    """Judge what this box is among the others, and where daemons are asked; none of them is."""
+    boxes = topology.read(os.environ, home.disk)
+    findings = list(doctor.of_topology(paths.topology_file(os.environ), host, boxes))
+    own = endpoints.of_this_box(home, os.environ)
+    findings.append(doctor.of_daemon(endpoints.own_socket(home, os.environ), own.endpoint, own.notes))
+    if all(one.level is not Level.FAULT for one in findings):  # else its fault is told already
+        way = endpoints.of_the_hub(home, os.environ, host)
+        findings.append(doctor.of_relay(way.endpoint, way.notes))
     return findings
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from sot_tui.comm import config, look, mounts, paths
+from sot_tui.comm import config, doctor, endpoints, look, mounts, paths, scripts, topology
 from sot_tui.comm.clock import seconds_said
 from sot_tui.comm.config import Source
 from sot_tui.comm.errors import Exit
@@ -67,6 +67,9 @@ def _facts(home: Home, settings: Config) -> dict[str, Any]:
             for key in config.KEYS
         ],
         "variables": [_variable(variable) for variable in _setup.VARIABLES],
+        "topology": _topology(home, host),
+        "endpoints": _endpoints(home, host),
+        "scripts": _scripts(home),
         "mount": _mount(home),
         "lock_manager": _lock_manager(home),
     }
@@ -123,6 +126,39 @@ def _variable(variable: _setup.Variable) -> dict[str, Any]:
     }
 
 
+def _topology(home: Home, host: str) -> dict[str, Any]:
+    found = topology.read(os.environ, home.disk)
+    listed = found if isinstance(found, topology.Topology) else None
+    return {
+        "role": doctor.role(host, found) or None,
+        "hub": listed.hub if listed else None,
+        "boxes": list(listed.boxes) if listed else [],
+        "fault": found.why if isinstance(found, topology.Unlisted) else None,
+    }
+
+
+def _endpoints(home: Home, host: str) -> dict[str, Any]:
+    own = endpoints.of_this_box(home, os.environ)
+    hub = endpoints.of_the_hub(home, os.environ, host)
+    return {
+        "socket": endpoints.own_socket(home, os.environ) or None,
+        "daemon": own.endpoint or None,
+        "relay": hub.endpoint or None,
+        "notes": list(dict.fromkeys((*own.notes, *hub.notes))),
+    }
+
+
+def _scripts(home: Home) -> dict[str, Any]:
+    found = scripts.standing(home, _setup.release())
+    return {
+        "folder": found.folder,
+        "state": found.stand.value,
+        "version": found.version or None,
+        "names": list(found.names),
+        "fault": found.fault or None,
+    }
+
+
 def _mount(home: Home) -> dict[str, Any]:
     mount = mounts.home_mount(home)
     return {
@@ -175,6 +211,18 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     fresh = "reads are fresh" if mount["fresh_reads"] else "reads are not known to be fresh"
     record = manager["recorded"] or (f"could not be read: {manager['fault']}" if manager["fault"] else "none")
     files = "a session here files mail by itself" if manager["files_here"] else "a session here files no mail by itself"
+    boxes, ways, stubs = facts["topology"], facts["endpoints"], facts["scripts"]
+    state = f"{stubs['state']}{': ' + stubs['fault'] if stubs['fault'] else ''}"
+    lines += [
+        "",
+        _line("role", boxes["role"] or f"not known: {boxes['fault'] or 'this box is not listed'}"),
+        _line("daemon socket", ways["socket"] or "none"),
+        _line("daemon", ways["daemon"] or "none listens"),
+        _line("relay", ways["relay"] or "none"),
+        *(_line("", note) for note in ways["notes"]),
+        _line("scripts", f"{state}{', ' + stubs['version'] if stubs['version'] else ''}, in {stubs['folder']}"),
+        *(_line("", name) for name in stubs["names"] if stubs["state"] != scripts.Stand.MISSING.value),
+    ]
     lines += [
         "",
         _line("mount", f"{on}; {fresh}"),

@@ -10,6 +10,7 @@ import os
 from sot_tui.comm import scripts
 from sot_tui.comm.errors import Exit, SotError
 from sot_tui.comm.home import home_here
+from sot_tui.verbs import _setup
 from sot_tui.verbs._session import answer, ask, misused, tell
 
 USAGE = """\
@@ -32,7 +33,7 @@ def main(argv: list[str]) -> int:
     if unknown:
         return misused(USAGE, f"sot-tui install: unknown argument {unknown[0]}")
     try:
-        done = scripts.install(home_here(), _release(), force=bool(argv))
+        done = scripts.install(home_here(), _setup.release(), force=bool(argv))
     except SotError as error:
         tell(f"sot-tui install: {error.sentence}")
         return Exit.FAILED
@@ -45,12 +46,3 @@ def main(argv: list[str]) -> int:
     if done.folder not in os.environ.get("PATH", "").split(os.pathsep):
         tell(f'  sessions find them once it is on their search path: export PATH="{done.folder}:$PATH"')
     return Exit.OK
-
-
-def _release() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  (dear, and only an install needs it)
-
-    try:
-        return version("sot-tui")
-    except PackageNotFoundError:
-        return "unreleased"

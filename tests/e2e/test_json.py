@@ -27,6 +27,13 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
 HOSTILE = "[/] \x1b]0;title\x07 \x9b31m \u202edesrever\u202c \ufe0f 项目 \x7f"
 
 
+@pytest.fixture
+def joined(joined: Box) -> Box:
+    """Return a box with alpha and beta on it, and the scripts in its comm home: one on which all is well."""
+    assert joined.run("install")[0] == 0
+    return joined
+
+
 def asked(box: Box, *words: str, code: int = 0) -> dict[str, Any]:
     """Return what a command answers as JSON: strict, and alone on stdout."""
     got, out, err = box.run(*words, "--json")
@@ -374,6 +381,72 @@ def test_doctor_when_it_has_a_terminal_then_judges_it(joined: Box) -> None:
     assert "ok    colours: 16 million\r\n" in text
     assert "ok    signs: UTF-8\r\n" in text
     assert " size: " in text
+
+
+def listed(*lines: str) -> Path:
+    """Write a list of boxes."""
+    folder = Path(os.environ["XDG_CONFIG_HOME"], "sot")
+    folder.mkdir(exist_ok=True)
+    folder.joinpath("hosts.toml").write_text("\n".join(lines) + "\n")
+    return folder / "hosts.toml"
+
+
+BOXES = ('hub = "atlas"', "[host.atlas]", "daemon = true", "[host.box]", "frontend = true")
+
+
+def test_info_when_boxes_are_listed_then_the_role_and_where_daemons_are_asked(joined: Box) -> None:
+    listed(*BOXES)
+    found = asked(joined, "info")
+    role = "a frontend of the hub atlas"
+    assert found["topology"] == {"role": role, "hub": "atlas", "boxes": ["atlas", "box"], "fault": None}
+    ways = found["endpoints"]
+    assert (ways["daemon"], ways["relay"], ways["notes"]) == (None, "ssh:atlas", [])
+    assert ways["socket"].endswith("/sot/sessions/sot.sock")
+    lines = joined.run("info")[1].decode().splitlines()
+    for told in (f"role                      {role}", f"daemon socket             {ways['socket']}"):
+        assert told in lines
+    assert "relay                     ssh:atlas" in lines
+
+
+def test_doctor_when_the_list_of_boxes_cannot_be_used_then_its_file_is_named(joined: Box) -> None:
+    path = listed(*BOXES[:3])
+    assert levels(joined, code=1) == {"topology": ("FAULT", f"${{EDITOR:-vi}} {path}")}
+    listed("hub = 3")
+    assert levels(joined, code=1) == {"topology": ("FAULT", f"${{EDITOR:-vi}} {path}")}
+    listed(*BOXES, "windows = 3")
+    assert levels(joined) == {"topology": ("warn", f"${{EDITOR:-vi}} {path}")}
+    listed(*BOXES)
+    assert levels(joined) == {}
+
+
+def test_doctor_when_an_endpoint_cannot_be_dialled_then_its_variable_is_named(joined: Box) -> None:
+    joined.env["SOT_SPAWN_ENDPOINT"] = "tcp:atlas:22"
+    assert levels(joined, code=1)["daemon"] == ("FAULT", "unset SOT_SPAWN_ENDPOINT")
+    assert asked(joined, "info")["endpoints"]["notes"] == [
+        "comm-lib: discarding an endpoint this version cannot dial: tcp:atlas:22"
+    ]
+
+
+def test_scripts_when_they_stand_so_then_the_step_mends_that(joined: Box) -> None:
+    folder = joined.comm / "bin"
+    assert asked(joined, "info")["scripts"]["state"] == "installed"
+    folder.joinpath("comm-poll.sh").unlink()
+    assert asked(joined, "info")["scripts"]["names"] == ["comm-poll.sh"]
+    heal(joined, "scripts")
+    version = joined.comm.joinpath("VERSION").read_text()
+    joined.comm.joinpath("VERSION").write_text("sot-tui 0.0.1\n")
+    assert asked(joined, "info")["scripts"]["state"] == "another version"
+    heal(joined, "scripts")
+    assert joined.comm.joinpath("VERSION").read_text() == version
+    for path in folder.iterdir():
+        path.unlink()
+    assert asked(joined, "info")["scripts"]["state"] == "missing"
+    heal(joined, "scripts")
+    folder.joinpath("comm-join.sh").write_text("#!/bin/bash\n# another client's\n")
+    found = asked(joined, "info")["scripts"]
+    assert (found["state"], found["names"]) == ("foreign", ["comm-join.sh"])
+    assert levels(joined) == {"scripts": ("warn", "sot-tui install --force")}
+    heal(joined, "scripts")
 
 
 def test_info_when_asked_then_every_path_and_value_with_its_source(joined: Box) -> None:
