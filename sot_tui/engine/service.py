@@ -89,7 +89,9 @@ HEAD_START_SECS = 0.05
 """Seconds between the first look and whatever else takes the interpreter: what was read is to be drawn first."""
 LEAVE_SECS = 3.0
 """Seconds that the end of the engine waits for a write under way."""
-_EXECUTORS = ("registry", "look", "count", "inbox", "send", "search", "desk", "watch", "log", "rows")
+ROW_THREADS = 8
+"""Threads for what the rows do on the disk: a wait for the registry lock in one of them delays no other row."""
+_EXECUTORS = ("registry", "look", "count", "inbox", "send", "search", "desk", "watch", "log")
 
 
 class Engine:
@@ -112,7 +114,7 @@ class Engine:
         self._environ = environ
         self._listeners: list[Callable[[], None]] = []
         self._executors = {name: Executor(name) for name in _EXECUTORS}
-        self._starts = Pool("start", BOOT_AT_ONCE)
+        self._starts, self._row_work = Pool("start", BOOT_AT_ONCE), Pool("rows", ROW_THREADS)
         self.rows: Rows | None = None
         """The rows of this box, while their duty runs."""
         self._rows_are = asyncio.Event()
@@ -175,6 +177,7 @@ class Engine:
                     await self._write_log()
             await asyncio.gather(*(executor.close(LEAVE_SECS) for executor in self._executors.values()))
             self._starts.close()
+            self._row_work.close()
         finally:
             self._hosting.release()
 
@@ -372,7 +375,7 @@ class Engine:
             self._home,
             self._environ,
             agents.place(self._home.path, self.fleet.host, self._hosting.path),
-            blocking=self._executors["rows"].run,
+            blocking=self._row_work.run,
             starting=self._starts.run,
             told=lambda words, good: self._tell(Happened(What.ROW, words, good)),
         )

@@ -41,6 +41,7 @@ from sot_tui.engine.service import Engine
 from tests.caller import DEADLINE_S, Caller, burst, hello, request
 from tests.daemons import Daemon, daemon
 from tests.mailbox import mail_home
+from tests.screens.real import hold_lock, kill
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -287,3 +288,37 @@ async def test_engine_when_it_has_no_window_then_it_serves_and_nobody_is_the_ope
         assert said["daemon"]["program"] == "sot-tui"
         assert engine.fleet.operator == "operator-box"
     assert json.loads(Path(home.registry).read_text())["agents"] == {}
+
+
+async def test_rows_when_one_waits_for_the_registry_lock_then_no_other_request_does(
+    home: Home, comm_home: Path
+) -> None:
+    """Lock order: the row's lock, then the registry's; what waits there delays nothing else."""
+    done = {"host": "box", "done": True, "state": "done", "last_seen": "2026-01-01T00:00:00Z"}
+    Path(home.registry).write_text(json.dumps({"protocol_version": 1, "agents": {"docs": done}}))
+    environ = {**os.environ, "SOT_SELF_HOST": "box", "SHELL": "/bin/sh"}
+    async with Engine(home, environ, window=False) as engine:
+        async with asyncio.timeout(DEADLINE_S):
+            await engine.serving.wait()
+        assert engine.server is not None
+        path = engine.server.site.path
+        rows = []
+        for name in ("docs", "web"):
+            (comm_home.parent / name).mkdir()
+            wanted = {"label": name, "project_root": str(comm_home.parent / name), "agent_name": name}
+            made = await burst(path, "workspace.create", wanted, host="box")
+            rows.append(made["workspace_id"])
+        holder = hold_lock(home)
+        try:
+            async with Caller(path) as caller:
+                await caller.greet(host="box")
+                caller.say(request("workspace.activate", {"workspace_id": "docs", "read": True}, 2))
+                for row, handle in zip(rows, ("a", "b"), strict=True):
+                    assert await caller.ask("agent.join", {"workspace_id": row, "handle": handle}) == {"ok": True}
+                assert not any(b"workspace.activate" in line for line in caller.lines)
+                assert (await caller.frame("workspace.activate"))["payload"] == {"workspace_id": rows[0]}
+        finally:
+            kill(holder)
+            os.unlink(home.lock)  # its holder is of another machine than this test's, and would be waited for
+        for row in rows:
+            assert "error" not in await burst(path, "workspace.destroy", {"workspace_id": row}, host="box")
