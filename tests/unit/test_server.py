@@ -18,6 +18,7 @@ from sot_tui.engine.rows.row import Phase
 from tests.caller import DEADLINE_S, Caller, burst, hello, request
 from tests.daemons import Daemon, daemon
 from tests.mailbox import mail_home
+from tests.seams import MountedDisk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -329,27 +330,54 @@ async def test_resume_when_it_cannot_be_told_again_then_a_snapshot_is_due(
         assert len(again.lines) == 2
 
 
+class Counting(MountedDisk):
+    """A disk that counts the looks at the registry."""
+
+    looks = 0
+
+    def read_up_to(self, path: str, limit: int) -> bytes:
+        found = super().read_up_to(path, limit)
+        self.looks += path.endswith("registry.json")
+        return found
+
+
 async def test_registry_when_what_others_show_changes_then_one_event_and_a_stamp_is_none(
-    one: Daemon, monkeypatch: pytest.MonkeyPatch
+    comm_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Daemon wire 2.3: "projects state, summary, status_at and host of every agent (not last_seen)"."""
     monkeypatch.setattr(server, "POLL_SECS", 0.01)
-    file = Path(one.home.registry)
+    disk = Counting()
+    home = mail_home(comm_home, disk=disk)
+    file = Path(home.registry)
 
-    def put(**entry: object) -> None:
+    async def put(text: str) -> None:
         draft = file.with_suffix(".tmp")
-        draft.write_text(json.dumps({"agents": {"h": {"host": "atlas", **entry}}}))
+        draft.write_text(text)
         draft.rename(file)
+        seen = disk.looks
+        await until(lambda: disk.looks >= seen + 2)
 
-    async with Caller(one.path) as caller:
+    def entry(**said: object) -> str:
+        return json.dumps({"agents": {"h": {"host": "atlas", **said}}})
+
+    file.write_text(entry(state="idle", last_seen="a"))
+    async with daemon(home) as one, Caller(one.path) as caller:
         await caller.greet()
-        put(state="idle", last_seen="a")
-        assert await caller.event("workspace.changed") == {"action": "agent_state", "slug": "", "workspace_id": ""}
-        put(state="idle", last_seen="b")
-        file.write_text("no registry")
-        put(state="working", last_seen="b")
-        await caller.event("workspace.changed")
-        assert await caller.ask("ping", {}) == {"ok": True}
-        assert len(caller.lines) == 4
+        for text, told in (
+            (entry(state="idle", last_seen="b"), 0),
+            ("no registry", 0),
+            (entry(state="idle", last_seen="c"), 0),
+            (entry(state="working", last_seen="c"), 1),
+            (entry(state="working", summary="at it", last_seen="c"), 1),
+        ):
+            await put(text)
+            before = len(caller.lines)
+            assert await caller.ask("ping", {}) == {"ok": True}
+            events = [line for line in caller.lines[before:] if b'"kind":"evt"' in line]
+            assert len(events) == told, text
+            for line in events:
+                said = json.loads(line)["payload"]
+                assert said == {"action": "agent_state", "slug": "", "workspace_id": ""}
 
 
 # -- the socket -------------------------------------------------------------------------------------------------------
