@@ -49,6 +49,8 @@ BOX = "box"
 ME = "operator-box"
 SIZE = (100, 26)
 """Columns and lines: the widest layout, at the width of a page of text still to be read."""
+TALL = (100, 31)
+"""The same, with room for a whole message below its list."""
 NEVER_SECS = 1e6
 """Seconds between two looks and two stamps: nothing but what a picture asks for happens while it is taken."""
 DEADLINE_SECS = 30.0
@@ -310,7 +312,7 @@ async def mail(shot: Shot) -> None:
         await shot.pilot.press("escape")
         await shot.until(lambda: index.has_focus, "the index")
         await shot.pilot.press("j")
-    await shot.until(lambda: "two readers still use it" in shot.text, "the message")
+    await shot.until(lambda: "if you say so" in shot.text, "the message")
 
 
 async def recover(shot: Shot) -> None:
@@ -325,7 +327,7 @@ async def recover(shot: Shot) -> None:
 TAKEN = {
     "nav": (nav, SIZE, "sot-dark"),
     "nav-light": (nav, SIZE, "sot-light"),
-    "mail": (mail, SIZE, "sot-dark"),
+    "mail": (mail, TALL, "sot-dark"),
     "recover": (recover, SIZE, "sot-dark"),
 }
 
