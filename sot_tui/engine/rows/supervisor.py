@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 OBSERVE_SECS = 2.0
 """Seconds between two looks at a row's capsule (daemon wire 4.3)."""
+STEADY_SECS = 6.0
+"""The same while the row's capsule has answered and its lane is open: an end or a crash closes the lane at once."""
 LANE_SECS = 2.0
 """Seconds in which a capsule answers."""
 CRASH_PAUSES = (1.0, 3.0, 7.0, 15.0, 30.0)
@@ -432,8 +434,9 @@ class Rows:
     async def _observe(self, kept: _Kept) -> None:
         """Look at a row's capsule for as long as the row is there; no fault of one look ends it."""
         while True:
+            steady = kept.lane is not None and kept.row.phase is Phase.READY
             with suppress(TimeoutError):
-                async with asyncio.timeout(OBSERVE_SECS):
+                async with asyncio.timeout(STEADY_SECS if steady else OBSERVE_SECS):
                     await kept.poke.wait()
             kept.poke.clear()
             try:
