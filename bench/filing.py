@@ -36,8 +36,8 @@ def _file(home: Home, line: bytes) -> None:
         assert isinstance(filed, inbox.Filed), filed
 
 
-def _append(lock: str, path: str, line: bytes) -> None:
-    for _ in range(_FILINGS):
+def _append(lock: str, path: str, line: bytes, count: int = _FILINGS) -> None:
+    for _ in range(count):
         held = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(held, fcntl.LOCK_EX)
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
