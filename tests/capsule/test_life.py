@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sot_tui.comm import ancestry, paths
+from sot_tui.comm.disk import Disk
 from sot_tui.comm.home import Home
 from sot_tui.comm.proof import SystemProcs
-from sot_tui.engine.rows import voyage
+from sot_tui.engine.rows import last_screen, voyage
 from sot_tui.engine.rows.capsule import HELD, REFUSED
 from tests.capsule.process import CapsuleRow, alive, new_run, until
 
@@ -473,3 +474,18 @@ def test_socket_when_a_dead_one_lies_there_then_it_is_replaced(row: CapsuleRow) 
     dead.bind(row.lane)
     dead.close()
     assert row.up("sh", "-c", "echo up; exec cat").shows("up")
+
+
+def test_screen_when_the_agent_has_ended_then_its_last_one_lies_in_the_runs_folder(row: CapsuleRow) -> None:
+    """Product, Rows: a row whose agent ended keeps its last screen."""
+    wire = row.up("sh", "-c", r"printf '\033[31mthe last words\033[0m'; read line; printf '\r\nand more'", size=(40, 5))
+    wire.shows("the last words")
+    wire.type("\n")
+    record = row.ended()
+    screen = last_screen.read(Disk(), voyage.folder(str(row.folder), record.run))
+    assert screen is not None
+    assert (screen.columns, screen.lines) == (40, 5)
+    text = "\n".join("".join(cell.data for cell in line).rstrip() for line in screen.rows)
+    assert "the last words" in text
+    assert "and more" in text, "what it wrote at the very end is on it"
+    assert screen.rows[0][0].fg == "red"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sot_tui.engine.rows import keys, lane_wire
 from sot_tui.engine.rows.emulation import modes_of
 from sot_tui.engine.rows.lane_wire import Malformed
+from sot_tui.engine.rows.last_screen import said_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -149,17 +150,7 @@ class Answers:
         screen = run.screen()
         viewer.seen, viewer.waits = screen.revision, viewer.watches
         told: dict[str, object] = {
-            "revision": screen.revision,
-            "cols": screen.columns,
-            "lines": screen.lines,
-            "cursor": [screen.cursor_x, screen.cursor_y],
-            "visible": screen.cursor_visible,
-            "shape": screen.cursor_shape,
-            "title": screen.title,
-            "icon": screen.icon,
-            "status": screen.status,
-            "alternate": screen.alternate,
-            "modes": sorted(screen.modes),
+            **said_of(screen),
             "phase": run.phase,
             "lag": run.emulation.lag,
             "synchronizing": run.synchronizing(),

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sot_tui.comm import peers
 from sot_tui.comm.errors import SotError
-from sot_tui.engine.rows import lane_wire
+from sot_tui.engine.rows import lane_wire, last_screen
 from sot_tui.engine.rows.lane_wire import LANE, Malformed
 from sot_tui.engine.rows.values import History, Snapshot
-from sot_tui.wake.terminal import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from sot_tui.engine.rows.values import Key, Mouse
+    from sot_tui.wake.terminal import Screen
 
 ANSWER_SECS = 2.0
 """Seconds in which a capsule answers, where a caller names no others: it never waits for anything itself."""
@@ -261,31 +261,13 @@ class Lane:
         return LaneGone(f"the capsule is gone: {why}")
 
     def _merged(self, first: dict[str, Any], parts: list[dict[str, Any]]) -> Screen:
-        columns = lane_wire.integer(first, "cols", *lane_wire.COLUMNS)
-        lines = lane_wire.integer(first, "lines", *lane_wire.LINES)
+        columns, lines = last_screen.size_of(first)
         rows: list[lane_wire.Row | None] = [*self._rows[:lines], *[None] * (lines - len(self._rows))]
         for part in parts:
             for place, row in lane_wire.rows_of(part, columns).items():
                 rows[place] = row
         whole = tuple(row for row in rows if row is not None and len(row) == columns)
-        if len(whole) != lines:
-            raise Malformed("rows are missing")
-        cursor_x, cursor_y = (int(at) for at in first["cursor"])
-        screen = Screen(
-            columns,
-            lines,
-            whole,
-            cursor_x,
-            cursor_y,
-            bool(first["visible"]),
-            int(first["shape"]),
-            str(first["title"]),
-            str(first["icon"]),
-            str(first["status"]),
-            bool(first["alternate"]),
-            frozenset(int(mode) for mode in first["modes"]),
-            int(first["revision"]),
-        )
+        screen = last_screen.screen_of(first, whole)
         self._rows, self._revision = whole, screen.revision
         return screen
 

@@ -78,6 +78,7 @@ class Run:
         self._look_at: float | None = None
         self._press_at: float | None = None
         self._is_drained = False
+        self._is_pictured = False
         self._is_written = False
         self._write_at: float | None = None
 
@@ -97,7 +98,7 @@ class Run:
     @property
     def is_over(self) -> bool:
         """Tell whether the agent has ended, its output is complete, and its end is on disk."""
-        return self._is_written and self._is_drained
+        return self._is_written and self._is_pictured
 
     @property
     def wants_output(self) -> bool:
@@ -187,6 +188,10 @@ class Run:
         if not self._is_drained and is_quiet:
             self._is_drained = True
             self.recording.close()
+        if self._is_drained and not self.emulation.waits and not self._is_pictured:
+            self._is_pictured = True
+            with suppress(OSError):  # it is for a person to look at, and nothing waits for it
+                self._voyage.keep_screen(self.screen())
 
     def due(self) -> float | None:
         """Return the moment of the next turn that has something to do, None when only an event brings one."""

@@ -2,8 +2,9 @@
 
 Daemon wire 4.4: `drawer.voyage` names the row's current run, `voyages/<uuid>/` holds each. `run.json` is written so
 that it stands after a power cut, for a capsule ends by it; the recording is best effort and never holds the agent up.
-What is recorded is what the agent wrote and how large its terminal was, never what was typed. A run keeps the newest 16
-MiB at most, and a row five runs; of older ones exactly the files that were made here are removed, and nothing else.
+What is recorded is what the agent wrote and how large its terminal was, never what was typed; at the end its last
+screen is left beside that. A run keeps the newest 16 MiB at most, and a row five runs; of older ones exactly the files
+that were made here are removed, and nothing else.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from sot_tui.comm import jsonline
 from sot_tui.comm.errors import Unreadable
 from sot_tui.comm.paths import make_folder
+from sot_tui.engine.rows import last_screen
 
 if TYPE_CHECKING:
     from sot_tui.comm.clock import Clock
     from sot_tui.comm.disk import Disk
+    from sot_tui.wake.terminal import Screen
 
 RUN_LIMIT_BYTES = 16 << 20
 """Bytes of one run's recording at most (product, Rows)."""
@@ -38,7 +41,7 @@ _SEGMENT_BYTES = RUN_LIMIT_BYTES // 2 - (1 << 19)
 _NOW, _BEFORE, _RECORD, _LOCK = "run.cast", "run.before.cast", "run.json", "writer.lock"
 _POINTER = "drawer.voyage"
 _DRAFT = ".draft"
-_MADE_HERE = frozenset({_NOW, _BEFORE, _RECORD, _RECORD + _DRAFT, _LOCK})
+_MADE_HERE = frozenset({_NOW, _BEFORE, _RECORD, _RECORD + _DRAFT, last_screen.FILE, last_screen.FILE + _DRAFT, _LOCK})
 _RECORD_LIMIT = 1 << 20
 _POINTER_LIMIT = 256
 _EXCLUSIVE_AT_ONCE = 2 | 4
@@ -159,6 +162,14 @@ class Voyage:
         path = folder(self._row, self._run)
         _replace(self._disk, f"{path}/{_RECORD}", json.dumps({**said._asdict(), "argv": list(said.argv)}) + "\n")
         self._disk.flush_folder(path)
+
+    def keep_screen(self, screen: Screen) -> None:
+        """Write the last screen so that it stands, unless it is too large; raises the failed step's OSError."""
+        text = last_screen.text_of(screen)
+        if text:
+            path = folder(self._row, self._run)
+            _replace(self._disk, f"{path}/{last_screen.FILE}", text)
+            self._disk.flush_folder(path)
 
     def point(self) -> None:
         """Make this the row's current run; raises the OSError of the step that failed."""
