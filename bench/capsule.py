@@ -54,7 +54,7 @@ class Row:
         folder.mkdir(parents=True)
         words = [str(folder), "--run", str(uuid.uuid4()), "--cols", "80", "--lines", "24", "--", *argv]
         done = subprocess.run(
-            [f"{os.path.dirname(sys.executable)}/sot-capsule", "-P", "-m", "sot_tui.engine.rows.capsule", *words],
+            [f"{os.path.dirname(sys.executable)}/sot-capsule", "-E", "-P", "-m", "sot_tui.engine.rows.capsule", *words],
             executable=sys.executable,
             capture_output=True,
             stdin=subprocess.DEVNULL,

@@ -89,7 +89,7 @@ class CapsuleRow:
         program = f"{os.path.dirname(sys.executable)}/sot-capsule"
         words = [str(self.folder), "--run", run, "--cols", str(size[0]), "--lines", str(size[1]), *options]
         done = subprocess.run(
-            [program, "-P", "-m", "sot_tui.engine.rows.capsule", *words, "--", *argv],
+            [program, "-E", "-P", "-m", "sot_tui.engine.rows.capsule", *words, "--", *argv],
             executable=sys.executable,
             cwd=self.root,
             env={**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"} if environ is None else dict(environ),

@@ -84,6 +84,53 @@ def test_project_when_it_holds_modules_of_our_names_then_none_of_them_is_loaded(
     assert not (row.root / "loaded").exists()
 
 
+def test_environment_when_it_is_meant_for_another_python_then_only_the_agent_goes_by_it(row: CapsuleRow) -> None:
+    """A project's PYTHONPATH may hold modules of our names, and its PYTHONWARNINGS may end whoever warns."""
+    (row.root / "json.py").write_text("raise SystemExit('loaded')\n")
+    given = {**os.environ, "PYTHONPATH": str(row.root), "PYTHONWARNINGS": "error", "PYTHONHOME": "/nowhere"}
+    wire = row.up("sh", "-c", 'echo "$PYTHONPATH $PYTHONWARNINGS $PYTHONHOME"; exec cat', environ=given)
+    assert f"{row.root} error /nowhere" in wire.shows("/nowhere")
+
+
+LOOP = """\
+import os, sys, time
+from sot_tui.comm.clock import SystemClock
+from sot_tui.comm.disk import Disk
+from sot_tui.engine.rows import lane_server
+from sot_tui.engine.rows.answers import Place
+from sot_tui.engine.rows.child import Child
+from sot_tui.engine.rows.emulation import Emulation
+from sot_tui.engine.rows.run import Loop, Run
+from sot_tui.engine.rows.voyage import Record, Voyage
+
+class Faulty(Run):
+    def pump(self):
+        if not self.fault:
+            raise KeyError("not foreseen")
+        super().pump()
+
+row, run_id = sys.argv[1:]
+os.mkdir(row, 0o700)
+kept = Voyage(Disk(), row, run_id)
+kept.open()
+listener, path = lane_server.listen(Disk(), row)
+child = Child(["/bin/sh", "-c", "echo up; sleep 0.3; echo more; exit 9"], dict(os.environ), 80, 24)
+record = Record(run_id, ("sh",), "/", time.time())
+recording = kept.recording(SystemClock(), 80, 24)
+run = Faulty(SystemClock(), child, Emulation(80, 24), recording, kept, record, (80, 24))
+Loop(run, listener, Place(row, os.getpid(), "0")).go()
+print(run.fault, run.record.exit, "more" in open(f"{row}/voyages/{run_id}/run.cast").read())
+"""
+
+
+def test_fault_when_it_was_not_foreseen_then_it_is_told_and_the_run_goes_on_to_its_end(row: CapsuleRow) -> None:
+    row.folder.parent.mkdir(parents=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LOOP, str(row.folder), new_run()], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "KeyError: 'not foreseen' 9 True\n"
+
+
 def test_capsule_when_it_has_no_descriptor_left_then_it_waits_and_serves_those_it_has(row: CapsuleRow) -> None:
     wire = row.up("sh", "-c", "stty -echo; echo up; exec cat")
     wire.shows("up")
@@ -165,7 +212,7 @@ def test_capsule_when_it_is_killed_at_any_moment_then_nothing_is_left_and_the_ro
         words = ["--run", run, "--cols", "80", "--lines", "24", "--", "sh", "-c", "echo up; sleep 0.1; exit 3"]
         program = f"{os.path.dirname(sys.executable)}/sot-capsule"
         started = subprocess.Popen(
-            [program, "-P", "-m", "sot_tui.engine.rows.capsule", str(row.folder), *words],
+            [program, "-E", "-P", "-m", "sot_tui.engine.rows.capsule", str(row.folder), *words],
             executable=sys.executable,
             cwd=row.root,
             stdin=subprocess.DEVNULL,

@@ -72,7 +72,8 @@ def start(disk: Disk, order: Order) -> Started | NotStarted:
     program = f"{os.path.dirname(os.path.abspath(sys.executable))}/sot-capsule"
     flags = ["--run", order.run, "--cols", str(order.columns), "--lines", str(order.lines)]
     flags += ["--resume"] if order.resumes else []
-    argv = [program, "-P", "-m", "sot_tui.engine.rows.capsule", order.folder, *flags, "--", *order.words]
+    # Nothing of the project and nothing of the agent's environment tells the capsule's Python what to load.
+    argv = [program, "-E", "-P", "-m", "sot_tui.engine.rows.capsule", order.folder, *flags, "--", *order.words]
     try:
         paths.make_folder(disk, order.folder)
         # In the project's folder from the start: a child that fails to go there would go on as a copy of its parent.
