@@ -10,7 +10,7 @@ import base64
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -18,20 +18,22 @@ from sot_tui.comm import inbox_lock
 from sot_tui.comm.clock import SystemClock, stamp
 from sot_tui.comm.inbox_lock import Grip, Held
 from sot_tui.engine import admission
-from sot_tui.engine.filer import Filed, NotFiled, Request
+from sot_tui.engine.filer import Filed, Filer, NotFiled, Request
 from sot_tui.engine.rows.row import Phase, Refused
 from tests.caller import Caller, burst, hello, request
 from tests.daemons import Daemon, daemon
 from tests.mailbox import NAMELESS, Machine, mail_home
 from tests.peer import Peer
-from tests.seams import STALE_MOUNT, MountedDisk
+from tests.seams import STALE_MOUNT, JumpingClock, MountedDisk
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from sot_tui.comm.disk import Disk
     from sot_tui.comm.home import Home
     from sot_tui.comm.proof import SystemProcs
+
+T = TypeVar("T")
 
 MAIL = {"from": "web-desk", "to": "h", "text": "build is green", "broadcast": False}
 TWO_BOXES = """\
@@ -257,6 +259,24 @@ async def test_file_when_the_inbox_is_held_then_refused_in_two_seconds_words_and
         assert [(await caller.frame("comm.file"))["payload"] for _ in range(20)] == [said] * 20
     inbox_lock.release(home, held)
     assert not Path(home.inbox("h")).exists()
+
+
+async def test_file_when_its_turn_comes_too_late_for_its_sender_then_nothing_is_appended(comm_home: Path) -> None:
+    """Contract, The one result: "No answer within 5 seconds is FAILED"; what is filed behind that would come twice."""
+    home = home_at(comm_home, h=live())._replace(clock=JumpingClock(SystemClock().now()))
+    waits: list[float] = []
+
+    async def busy(function: Callable[[], T]) -> T:
+        home.clock.sleep(waits.pop())
+        return function()
+
+    filer = Filer(home, os.environ, "atlas", busy, lambda _words, _good: None)
+    waits.append(2.6)
+    late = NotFiled("file_failed", "this daemon was busy for 2.5s — nothing was appended")
+    assert await filer.file(Request("a", "h", "x")) == late
+    assert not Path(home.inbox("h")).exists()
+    waits.append(2.4)
+    assert await filer.file(Request("a", "h", "x")) == Filed()
 
 
 async def test_file_when_a_dead_writer_left_a_partial_then_cut_back_and_logged(one: Daemon) -> None:

@@ -7,12 +7,14 @@ import json
 import os
 import socket
 import stat
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sot_tui.comm.errors import Refused
+from sot_tui.comm.home import Home
 from sot_tui.engine import connection, listener, server
 from sot_tui.engine.rows.row import Phase
 from tests.caller import DEADLINE_S, Caller, burst, hello, request
@@ -22,8 +24,6 @@ from tests.seams import MountedDisk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-
-    from sot_tui.comm.home import Home
 
 MIB = 1 << 20
 
@@ -390,6 +390,26 @@ async def test_socket_when_served_then_it_and_its_folders_are_this_account_s_alo
         0o700,
         0o700,
     ]
+
+
+class Late(MountedDisk):
+    """A disk on which a mode is never changed afterwards, as when another process looks first."""
+
+    def chmod(self, path: str, mode: int) -> None:
+        del path, mode
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a socket has its mode from its folder alone")
+def test_socket_when_the_umask_hides_nothing_then_closed_from_its_first_moment(tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    folder.mkdir(mode=0o700)
+    was = os.umask(0)
+    try:
+        made = listener.listen(Home(str(tmp_path), Late()), str(folder / "s"))
+    finally:
+        os.umask(was)
+    assert stat.S_IMODE(os.stat(made.path).st_mode) == 0o600
+    listener.close(Home(str(tmp_path)), made)
 
 
 async def test_socket_when_a_daemon_lives_on_it_then_never_taken(one: Daemon, home: Home) -> None:
