@@ -175,3 +175,34 @@ def test_keys_when_they_are_none_then_they_are_refused_and_nothing_is_typed(row:
         assert reader.wire.ask("type", **more)["code"] == "bad_request"
     reader.wire.type(b"after")
     reader.got(b"after")
+
+
+# -- a paste in parts ------------------------------------------------------------------------------------------------
+
+
+def test_paste_when_it_comes_in_parts_then_it_is_one_paste_and_nothing_is_typed_into_it(row: CapsuleRow) -> None:
+    reader = Reader(row, r"\x1b[?2004h")
+    other = row.wire()
+    assert reader.wire.ask("paste", part="first", text="one\x1b[20")["ok"] is True
+    for op, more in (("keys", {"keys": [["x", ""]]}), ("type", {"data_b64": "eA=="}), ("paste", {"text": "x"})):
+        assert other.ask(op, **more)["code"] == "pasting"
+    assert other.ask("paste", part="next", text="x")["code"] == "no_paste"
+    assert reader.wire.ask("paste", part="next", text="1~ two")["ok"] is True
+    assert reader.wire.ask("paste", part="last", text=" three")["ok"] is True
+    assert other.ask("keys", keys=[["y", ""]])["ok"] is True
+    reader.got(b"\x1b[200~one[201~ two three\x1b[201~y")
+
+
+@pytest.mark.parametrize("how", ["dropped", "gone"])
+def test_paste_when_it_is_given_up_then_it_is_ended_before_anything_else_is_typed(row: CapsuleRow, how: str) -> None:
+    reader = Reader(row, r"\x1b[?2004h")
+    other = row.wire()
+    assert other.ask("paste", part="first", text="half")["ok"] is True
+    if how == "dropped":
+        assert other.ask("paste", part="drop", text="")["ok"] is True
+    else:
+        other.close()
+    until(lambda: reader.wire.ask("keys", keys=[["y", ""]]).get("ok"), "the other one is gone")
+    reader.got(b"\x1b[200~half\x1b[201~y")
+    assert reader.wire.ask("paste", part="next", text="x")["code"] == "no_paste"
+    assert reader.wire.ask("paste", part="none", text="x")["code"] == "bad_request"

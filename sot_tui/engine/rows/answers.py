@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     Op = Callable[[Viewer, dict[str, Any]], Iterable[dict[str, object]]]
 
+PASTE_SECS = 10.0
+"""Seconds after which a paste of which no more comes is taken for one that was given up."""
+
 _REASON_LIMIT = 500
 """Characters of the reason for an end."""
 
@@ -45,12 +48,25 @@ class NotDone(Exception):
         self.code, self.sentence, self.more = code, sentence, more
 
 
+class _Pasting(NamedTuple):
+    """A paste that comes in parts: nothing else is typed until it has come."""
+
+    viewer: Viewer
+    end: bytes
+    """What must stand behind it, whatever the program asks for meanwhile."""
+    until: float
+    """When it counts as given up."""
+
+
 class Answers:
     """Answers lines for one run."""
 
     def __init__(self, run: Run, place: Place) -> None:
         self._run = run
         self._place = place
+        self._pasting: _Pasting | None = None
+        self._owed = b""
+        """What ends a paste that was given up; it is sent before anything else is."""
         self._ops: dict[str, Op] = {
             "hello": self._hello,
             "status": self._status,
@@ -178,8 +194,38 @@ class Answers:
     def _mouse(self, _viewer: Viewer, message: dict[str, Any]) -> Iterator[dict[str, object]]:
         yield self._offered(keys.mouse_bytes(lane_wire.mouse_of(message), modes_of(self._run.screen())))
 
-    def _paste(self, _viewer: Viewer, message: dict[str, Any]) -> Iterator[dict[str, object]]:
-        yield self._offered(keys.paste_bytes(lane_wire.text(message, "text"), modes_of(self._run.screen())))
+    def _paste(self, viewer: Viewer, message: dict[str, Any]) -> Iterator[dict[str, object]]:
+        part, text = lane_wire.text(message, "part", "whole"), lane_wire.text(message, "text")
+        if part not in lane_wire.PASTE_PARTS:
+            raise Malformed("a paste is whole, or the first, the next or the last part of one, or dropped")
+        modes = modes_of(self._run.screen())
+        if part == "whole":
+            yield self._offered(keys.paste_bytes(text, modes))
+        elif part == "first":
+            begin, end = keys.paste_marks(modes)
+            told = self._offered(begin + keys.pasted(text))
+            self._pasting = _Pasting(viewer, end, self._run.clock.monotonic() + PASTE_SECS)
+            yield told
+        else:
+            yield self._going_on(viewer, part, text)
+
+    def _going_on(self, viewer: Viewer, part: str, text: str) -> dict[str, object]:
+        """Take another part of a paste, or its end."""
+        pasting = self._pasting
+        if pasting is None or pasting.viewer is not viewer:
+            raise NotDone("no_paste", "this paste was given up; no more of it was typed")
+        self._pasting = None
+        if part == "drop":
+            self._owed += pasting.end
+            return {"accepted": True, "queued": len(self._run.child.waiting)}
+        try:
+            told = self._offered(keys.pasted(text) + (pasting.end if part == "last" else b""))
+        except NotDone:
+            self._pasting = pasting
+            raise
+        if part == "next":
+            self._pasting = pasting._replace(until=self._run.clock.monotonic() + PASTE_SECS)
+        return told
 
     def _type(self, _viewer: Viewer, message: dict[str, Any]) -> Iterator[dict[str, object]]:
         try:
@@ -192,7 +238,14 @@ class Answers:
         run = self._run
         if run.child.ended is not None:
             raise NotDone("ended", "its agent has ended; nothing was typed", accepted=False, queued=0)
-        if not run.child.offer(data):
+        pasting = self._pasting
+        if pasting is not None:
+            if pasting.viewer.connection.fileno() >= 0 and run.clock.monotonic() < pasting.until:
+                raise NotDone("pasting", "somebody is pasting; nothing was typed", accepted=False)
+            self._pasting, self._owed = None, self._owed + pasting.end
+        if run.child.offer(self._owed + data):
+            self._owed = b""
+        else:
             why = "its agent does not read what is typed; nothing was typed"
             if len(data) > lane_wire.QUEUE_LIMIT:
                 why = f"more than {lane_wire.QUEUE_LIMIT} bytes at once; nothing was typed"

@@ -104,17 +104,25 @@ def mouse_bytes(mouse: Mouse, modes: Modes) -> bytes:
 
 
 def paste_bytes(text: str, modes: Modes) -> bytes:
-    """Return what a paste sends: its text, marked at both ends where the program asked for that.
+    """Return what a paste sends: its text, marked at both ends where the program asked for that."""
+    begin, end = paste_marks(modes)
+    return begin + pasted(text) + end
+
+
+def paste_marks(modes: Modes) -> tuple[bytes, bytes]:
+    """Return what stands before and behind a paste: nothing, where the program did not ask for that."""
+    return (_PASTE_BEGIN.encode(), _PASTE_END.encode()) if modes.bracketed_paste else (b"", b"")
+
+
+def pasted(text: str) -> bytes:
+    """Return the text of a paste, or of a part of it, as it is sent.
 
     A line break is what Enter sends. The mark of the end is taken out of the text until none is left, and with it every
     other control character but tabs: in a paste they would be keys that nobody pressed.
     """
     while _ENDS.search(text):
         text = _ENDS.sub("", text)
-    text = text.replace("\r\n", "\r").replace("\n", "\r").translate(_UNTYPED)
-    if modes.bracketed_paste:
-        text = f"{_PASTE_BEGIN}{text}{_PASTE_END}"
-    return text.encode("utf-8", "replace")
+    return text.replace("\r\n", "\r").replace("\n", "\r").translate(_UNTYPED).encode("utf-8", "replace")
 
 
 def _modifiers(key: Key) -> int:

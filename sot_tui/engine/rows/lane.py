@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 ANSWER_SECS = 2.0
 """Seconds in which a capsule answers, where a caller names no others: it never waits for anything itself."""
 
+PASTE_CHARS = 1 << 13
+"""Characters of one part of a paste: four bytes each are half of what may wait for an agent."""
+PASTE_WAIT_SECS = 5.0
+"""How long an agent may read nothing of a paste before the rest is given up: less than a capsule waits for more."""
+PASTE_PAUSE_SECS = 0.01
+
 _OUTGOING_LIMIT = 1 << 22
 
 
@@ -193,8 +199,31 @@ class Lane:
         return await self._told("mouse", **lane_wire.of_mouse(mouse))
 
     async def paste(self, text: str) -> str:
-        """Paste a text; return why not."""
-        return _too_much(len(text)) or await self._told("paste", text=text)
+        """Paste a text of any length, as fast as the agent reads it; return why not, or how much of it went."""
+        if len(text) <= PASTE_CHARS:
+            return await self._told("paste", text=text)
+        part, at = "first", 0
+        while at < len(text):
+            end = min(at + PASTE_CHARS, len(text))
+            end += text[end - 1 : end + 1] == "\r\n"  # one line break, and not two
+            refused = await self._pasted("last" if end == len(text) else part, text[at:end])
+            if refused:
+                if at:
+                    await self._told("paste", part="drop", text="")
+                    refused = f"{at} of {len(text)} characters were pasted, and then: {refused}"
+                return refused
+            part, at = "next", end
+        return ""
+
+    async def _pasted(self, part: str, text: str) -> str:
+        """Paste a part as soon as there is room for it; return why not, when the agent reads nothing for too long."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + PASTE_WAIT_SECS
+        while True:
+            said = (await self._ask("paste", part=part, text=text))[0]
+            if said.get("code") != "input_refused" or clock() > deadline:
+                return str(said.get("error", ""))
+            await asyncio.sleep(PASTE_PAUSE_SECS)
 
     async def type(self, data: bytes) -> str:
         """Send bytes as they are; return why not."""

@@ -33,6 +33,8 @@ COLUMNS = (1, 1000)
 """Columns of a terminal, at least and at most."""
 LINES = (1, 500)
 """The same of its lines."""
+PASTE_PARTS = frozenset({"whole", "first", "next", "last", "drop"})
+"""What of a paste a request brings: a long one comes in parts, and ends with its last one or is given up."""
 KEYS_LIMIT = 4096
 """Keys of one request."""
 HISTORY_ROWS = 500
