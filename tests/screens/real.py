@@ -13,6 +13,8 @@ from sot_tui.comm import registry
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.home import Home, ensure_home
 from sot_tui.comm.registry import NotWritten, Wait
+from sot_tui.engine.rows.row import Row
+from sot_tui.engine.rows.store import Store
 from sot_tui.engine.service import STAMP_SECS, TICK_SECS, Engine, LocalClient
 from sot_tui.screens.app import SotApp
 from sot_tui.screens.nav import NavScreen
@@ -118,6 +120,12 @@ async def joined(
         await opened.until(lambda: opened.fleet.operator in opened.fleet.agents and opened.fleet.operator, "the join")
         await opened.until(lambda: set(opened.fleet.mail) == set(opened.fleet.agents), "the counts")
         yield opened
+
+
+def put_row(path: Path, row_id: str, handle: str) -> None:
+    """Put the file of a row that never ran, and that holds a handle all the same (daemon wire 3.4)."""
+    row = Row(row_id, "row", "row", str(path.parent), 1, agent_handle=handle)
+    Store(Home(str(path)), os.environ, HOST).save(row)
 
 
 def put(path: Path, **entries: Mapping[str, object] | None) -> Home:

@@ -12,7 +12,7 @@ from sot_tui.comm.clock import stamp
 from sot_tui.comm.fleet import State
 from sot_tui.comm.home import Home, ensure_home
 from sot_tui.screens.mail import MailScreen
-from tests.screens.real import dashboard, entry, joined, put
+from tests.screens.real import dashboard, entry, joined, put, put_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -229,6 +229,7 @@ async def test_operator_when_the_settings_name_a_handle_then_it_is_taken(comm_ho
 
 async def test_operator_when_the_handle_is_a_rows_then_is_not_taken_and_says_so(comm_home: Path) -> None:
     put(comm_home, operator_box={"workspace_id": "ws-1"})
+    put_row(comm_home, "ws-1", "operator-box")
     async with dashboard(comm_home) as opened:
         await opened.until(lambda: "is held by a row" in opened.says("#message"))
         assert opened.fleet.operator == ""

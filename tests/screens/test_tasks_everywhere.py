@@ -17,7 +17,7 @@ from sot_tui.screens.help import HelpScreen
 from sot_tui.screens.locks import LocksScreen
 from sot_tui.screens.mail import MailScreen
 from tests.screens.mailing import STALE, index, mail_to, until_on
-from tests.screens.real import HOST, Opened, dashboard, entry, joined, put
+from tests.screens.real import HOST, Opened, dashboard, entry, joined, put, put_row
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -199,6 +199,7 @@ async def test_mail_when_only_looking_then_is_a_look_and_its_writing_keys_are_re
 
 async def test_own_mail_when_the_person_has_no_handle_here_then_says_so(comm_home: Path) -> None:
     put(comm_home, operator_box={"workspace_id": "ws-1"})
+    put_row(comm_home, "ws-1", "operator-box")
     async with dashboard(comm_home) as opened:
         await opened.until(lambda: "is held by a row" in opened.says("#message"))
         await opened.pilot.click("#yours")
