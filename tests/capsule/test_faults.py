@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import resource
@@ -199,6 +200,45 @@ fcntl.flock(lock, fcntl.LOCK_EX)
 print("looking", flush=True)
 time.sleep(0.4)
 """
+
+
+def orphaned(row: CapsuleRow) -> int:
+    """Return an agent that ignores whatever can be ignored, and whose capsule was killed."""
+    wire = row.up("sh", "-c", "trap '' HUP TERM; echo up; while :; do sleep 0.1; done")
+    wire.shows("up")
+    agent = wire.agent()
+    os.kill(row.pids[0], signal.SIGKILL)
+    until(lambda: not alive(row.pids[0]), "the capsule is gone")
+    assert alive(agent)
+    assert not capsules.is_held(Disk(), str(row.folder)), "the agent holds nothing of the row's"
+    return agent
+
+
+def test_agent_when_it_outlives_its_capsule_then_the_next_one_ends_it_first(row: CapsuleRow) -> None:
+    """Two agents in one project and one conversation is what a row never is."""
+    agent = orphaned(row)
+    look = f"grep State /proc/{agent}/status; echo up; exec cat"
+    up = row.start("sh", "-c", look, options=("--resume",))
+    assert up.code == 0, up
+    assert "sleeping" not in row.wire().shows("up"), "it had ended before the next one began"
+    assert not alive(agent)
+
+
+@pytest.mark.parametrize("change", [{"agent_start": "1"}, {"boot": "another"}, {"agent_start": "-"}, {"ended": 1.0}])
+def test_process_when_it_is_not_known_for_the_agent_then_it_is_left_alone(
+    row: CapsuleRow, change: dict[str, object]
+) -> None:
+    """A process id comes again: only the very process that the record names may be ended."""
+    agent = orphaned(row)
+    try:
+        record = row.record()
+        assert record is not None
+        path = Path(voyage.folder(str(row.folder), record.run), "run.json")
+        path.write_text(json.dumps({**record._asdict(), **change}))
+        assert row.up("sh", "-c", "echo up; exec cat").shows("up")
+        assert alive(agent)
+    finally:
+        os.killpg(agent, signal.SIGKILL)
 
 
 @pytest.mark.stress

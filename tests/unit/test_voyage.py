@@ -71,6 +71,8 @@ def test_record_when_there_is_none_then_it_is_absent_and_not_unreadable(row: str
         '{"argv":[]}',
         '{"argv":["a"],"run":"x","root":"/","began":true}',
         '{"argv":["a"],"run":"x","root":"/","began":1,"ended":"now"}',
+        '{"argv":["a"],"run":"x","root":"/","began":1,"agent":"7"}',
+        '{"argv":["a"],"run":"x","root":"/","began":1,"boot":null}',
         '{"argv":[1],"run":"x","root":"/","began":1}',
         '{"argv":["a"],"run":"x","root":1,"began":1}',
     ],

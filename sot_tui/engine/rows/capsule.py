@@ -25,6 +25,7 @@ from sot_tui.engine.rows import lane_server, lane_wire, voyage
 from sot_tui.engine.rows.answers import Place
 from sot_tui.engine.rows.child import Child, program_path
 from sot_tui.engine.rows.emulation import Emulation
+from sot_tui.engine.rows.orphans import end_orphan
 from sot_tui.engine.rows.run import Loop, Run
 from sot_tui.engine.rows.voyage import Record, Voyage
 
@@ -199,10 +200,12 @@ def _begun(
 ) -> tuple[Loop | None, str, Report]:
     """Start the agent; return what serves it, the socket that was made, and how it went.
 
-    The record comes first, so that no agent runs of which nothing is known; the pointer last, so that it never names a
-    run that was none.
+    The record comes first, so that no agent runs of which nothing is known; it then says which process that is. The
+    pointer comes last, so that it never names a run that was none.
     """
-    clock, kept = SystemClock(), Voyage(disk, told.row, told.run)
+    clock, procs, kept = SystemClock(), SystemProcs(), Voyage(disk, told.row, told.run)
+    if still_there := end_orphan(disk, clock, procs, told.row):
+        return None, "", refused(still_there)
     said = Record(told.run, tuple(_shown(word) for word in told.argv), _shown(root), clock.now(), told.resumed)
     try:
         if kept.open() is not None:
@@ -221,7 +224,9 @@ def _begun(
         kept.unmake()
         why = os.strerror(error.errno) if error.errno else str(error)
         return None, socket_path, refused(f"{argv[0]} cannot be run: {why}")
+    said = said._replace(agent=child.pid, agent_start=procs.start_of(child.pid) or UNREAD, boot=procs.boot_id())
     try:
+        kept.write(said)
         kept.point()
     except OSError as error:
         os.killpg(child.pid, signal.SIGKILL)
@@ -230,7 +235,7 @@ def _begun(
     kept.prune()
     size = (told.columns, told.lines)
     me = os.getpid()
-    place = Place(told.row, me, SystemProcs().start_of(me) or UNREAD)
+    place = Place(told.row, me, procs.start_of(me) or UNREAD)
     run = Run(clock, child, Emulation(*size), kept.recording(clock, *size), kept, said, size)
     line = json.dumps({"pid": place.pid, "start": place.start, "run": told.run})
     return Loop(run, listener, place), socket_path, Report(0, line)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sot_tui.comm import jsonline
 from sot_tui.comm.errors import Unreadable
 from sot_tui.comm.paths import make_folder
+from sot_tui.comm.proof import UNREAD
 from sot_tui.engine.rows import last_screen
 
 if TYPE_CHECKING:
@@ -68,6 +69,12 @@ class Record(NamedTuple):
     """The signal that ended it."""
     reason: str = ""
     """Why it was asked to end; empty when nobody asked."""
+    agent: int = 0
+    """The agent's process; 0 before it runs."""
+    agent_start: str = UNREAD
+    """When that process began, as a proof has it."""
+    boot: str = UNREAD
+    """The boot it runs in, as a proof has it."""
 
     @property
     def words(self) -> str:
@@ -119,7 +126,7 @@ def record(disk: Disk, row: str, run: str) -> Record | None:
 
 def _fits(name: str, value: object) -> bool:
     match name:
-        case "run" | "root" | "reason":
+        case "run" | "root" | "reason" | "agent_start" | "boot":
             return isinstance(value, str)
         case "resumed":
             return isinstance(value, bool)
@@ -127,6 +134,8 @@ def _fits(name: str, value: object) -> bool:
             return True
         case "began":
             return isinstance(value, (int, float)) and not isinstance(value, bool)
+        case "agent":
+            return isinstance(value, int) and not isinstance(value, bool)
         case _:
             return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
