@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sot_tui.comm.fleet import Fleet
+from sot_tui.engine.client import NotLive
 from sot_tui.engine.filer import no_links
 from sot_tui.engine.server import Server, Site
 from tests.caller import DEADLINE_S
@@ -47,6 +48,9 @@ class Desk:
     async def do(self, command: Command[Any]) -> Any:
         self.done.append(command)
         return self.outcome
+
+    async def viewer(self, row: str) -> NotLive:
+        return NotLive(f"no capsule answers for {row}")
 
     def change(self) -> None:
         self.fleet = self.fleet._replace(revision=self.fleet.revision + 1)

@@ -21,12 +21,14 @@ from sot_tui.engine.rows.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from sot_tui.comm.fleet import Fleet
     from sot_tui.comm.proc_locks import InboxLocks
     from sot_tui.comm.registry_lock import Markers
+    from sot_tui.engine.rows.lane import LaneStatus as RowStatus
     from sot_tui.wake.cells import Cell as Cell
+    from sot_tui.wake.terminal import Screen
 
 T = TypeVar("T")
 
@@ -439,6 +441,72 @@ class Recover(Command[Recovered]):
     """The record that the dialog shows; a lock that names another is left alone."""
 
 
+class Viewer(Protocol):
+    """A row's live terminal: what it shows, and what a person does at it. What is asked of one that is gone raises."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether the row said that its run is over."""
+        ...
+
+    @property
+    def why_closed(self) -> str:
+        """Return why nothing more comes; empty while something may."""
+        ...
+
+    async def status(self) -> RowStatus:
+        """Return how the row stands."""
+        ...
+
+    async def snapshot(self) -> Snapshot:
+        """Return what its terminal shows."""
+        ...
+
+    async def history(self, start: int, count: int) -> History:
+        """Return rows that were scrolled off."""
+        ...
+
+    def on_changed(self, changed: Callable[[], None]) -> None:
+        """Have `changed` called when there is another screen than the last one that was asked for."""
+        ...
+
+    def on_closed(self, closed: Callable[[], None]) -> None:
+        """Have `closed` called when nothing more comes."""
+        ...
+
+    async def keys(self, pressed: Iterable[Key]) -> str:
+        """Press keys; return why not."""
+        ...
+
+    async def mouse(self, mouse: Mouse) -> str:
+        """Do what a mouse does; return why not."""
+        ...
+
+    async def paste(self, text: str) -> str:
+        """Paste a text of any length; return why not."""
+        ...
+
+    async def resize(self, columns: int, lines: int, who: str = "") -> str:
+        """Give the terminal a size; return why not."""
+        ...
+
+    async def close(self) -> None:
+        """Look no more; the row goes on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NotLive:
+    """A row has no live terminal here."""
+
+    sentence: str
+    """Why, or how its last run ended."""
+    screen: Screen | None = None
+    """What its terminal showed last, when that was kept."""
+    ended: float | None = None
+    """When its last run ended; None when that is not known."""
+
+
 class Client(Protocol):
     """One engine, from the side of a screen."""
 
@@ -457,4 +525,8 @@ class Client(Protocol):
 
     async def do(self, command: Command[T]) -> T:
         """Carry out a command and return its outcome."""
+        ...
+
+    async def viewer(self, row: str) -> Viewer | NotLive:
+        """Open the live terminal of a row of this box, by the row's id."""
         ...

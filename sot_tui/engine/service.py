@@ -67,6 +67,7 @@ from sot_tui.engine.mailroom import Mailroom
 from sot_tui.engine.observe import Observer
 from sot_tui.engine.rows import agents
 from sot_tui.engine.rows.supervisor import BOOT_AT_ONCE, Rows
+from sot_tui.engine.rows.viewing import viewer_of
 from sot_tui.engine.server import Server, Site
 from sot_tui.engine.watch import watch
 
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sot_tui.comm.home import Home
+    from sot_tui.engine.client import NotLive, Viewer
     from sot_tui.engine.rows.row import Row
 
 T = TypeVar("T")
@@ -184,6 +186,10 @@ class Engine:
     def now(self) -> float:
         """Return the wall clock's moment."""
         return self._home.clock.now()
+
+    async def viewer(self, row: str) -> Viewer | NotLive:
+        """Open the live terminal of a row: its capsule's own lane, so that nothing of it passes through here."""
+        return await viewer_of(self._home.disk, self._environ, row, self._row_work.run)
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Have `changed` called after each visible change; return what ends that."""
@@ -592,6 +598,10 @@ class LocalClient:
     async def do(self, command: Command[T]) -> T:
         """Carry out a command and return its outcome."""
         return await self._engine.do(command)
+
+    async def viewer(self, row: str) -> Viewer | NotLive:
+        """Open the live terminal of a row of this box, by the row's id."""
+        return await self._engine.viewer(row)
 
 
 def _still_counts(fleet: Fleet, handle: str) -> bool:

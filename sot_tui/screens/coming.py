@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sot_tui.comm.clock import Clock
     from sot_tui.comm.fleet import Fleet
-    from sot_tui.engine.client import Client, Command
+    from sot_tui.engine.client import Client, Command, NotLive, Viewer
 
 T = TypeVar("T")
 
@@ -51,6 +51,13 @@ class ComingClient:
         if self._client is None:
             raise self._fault or RuntimeError("there is no engine")
         return await self._client.do(command)
+
+    async def viewer(self, row: str) -> Viewer | NotLive:
+        """Open the live terminal of a row, once there is an engine."""
+        await self._settled.wait()
+        if self._client is None:
+            raise self._fault or RuntimeError("there is no engine")
+        return await self._client.viewer(row)
 
     def come(self, client: Client) -> None:
         """Go on with the engine's own client."""

@@ -36,6 +36,7 @@ from sot_tui.engine.client import (
     Locks,
     LookAtLock,
     LookAtLocks,
+    NotLive,
     OpenMail,
     Outcome,
     Page,
@@ -45,6 +46,7 @@ from sot_tui.engine.client import (
     Recovery,
     Search,
     Send,
+    Viewer,
     What,
 )
 
@@ -243,6 +245,7 @@ class FakeClient:
             Search: Found(tuple(reversed(letters()))),
             Broadcast: BroadcastDone(good=True, sentence="Broadcast to 9 agent(s)."),
         }
+        self.viewers: dict[str, Viewer | NotLive] = {}
         self.locks = Locks(shown.lock, MARKERS, INBOXES)
         self._listeners: list[Callable[[], None]] = []
 
@@ -269,6 +272,9 @@ class FakeClient:
             newest = tuple(replace(one, inbox=command.handle) for one in there[-command.newest :])
             return cast("T", replace(answer, handle=command.handle, letters=newest, batch=7 if command.poll else 0))
         return cast("T", answer)
+
+    async def viewer(self, row: str) -> Viewer | NotLive:
+        return self.viewers.get(row) or NotLive("it has never run")
 
     def show(self, shown: Fleet) -> None:
         """Serve another fleet, and tell the listeners."""
