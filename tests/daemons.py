@@ -7,6 +7,7 @@ import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sot_tui.comm import ancestry
 from sot_tui.comm.fleet import Fleet
 from sot_tui.engine.client import NotLive
 from sot_tui.engine.filer import no_links
@@ -79,6 +80,7 @@ async def daemon(
     rows: RowBook | None = None,
     environ: Mapping[str, str] | None = None,
     offers: Offers = no_links,
+    no_person: Callable[[Home, int], str] = ancestry.not_a_person,
     path: str = "",
 ) -> AsyncIterator[Daemon]:
     """Serve until the block ends."""
@@ -87,7 +89,7 @@ async def daemon(
     book = rows or RowBook()
     its: Rows = book
     site = Site(home, environ or dict(os.environ), "atlas", path, "9.9")
-    server = Server(site, its, desk, lambda words, good: log.append((words, good)), offers)
+    server = Server(site, its, desk, lambda words, good: log.append((words, good)), offers=offers, no_person=no_person)
     serving = asyncio.create_task(server.serve(lambda: None))
     ready = asyncio.create_task(server.ready.wait())
     await asyncio.wait([serving, ready], timeout=DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from sot_tui.comm import wire
+from sot_tui.comm.fleet import Fleet
 from sot_tui.engine.admission import Hello, Role
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ class Connection:
         self.active = False
         self.sessions: Sequence[Mapping[str, str]] = ()
         self.wants_changes = False
+        self.window = False
+        self.given = Fleet()
+        self.parts: dict[int, str] = {}
+        self.rests = 0
         self.pending = asyncio.Semaphore(PENDING_LIMIT)
         self.why = ""
         """Why it was dropped."""

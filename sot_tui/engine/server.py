@@ -16,10 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import endpoints, paths, peers, registry, wire
+from sot_tui.comm import ancestry, endpoints, paths, peers, registry, wire
 from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.engine import listener as listeners
 from sot_tui.engine.admission import Admission, Denied, Hello, Role
+from sot_tui.engine.client import RestWrites
 from sot_tui.engine.connection import Connection, Dropped
 from sot_tui.engine.executors import Pool
 from sot_tui.engine.filer import Filer, no_links
@@ -92,14 +93,25 @@ class Server:
     """The control socket of one daemon. It is the roster that the ops see."""
 
     def __init__(
-        self, site: Site, rows: Rows, client: Client, told: Callable[[str, bool], None], offers: Offers = no_links
+        self,
+        site: Site,
+        rows: Rows,
+        client: Client,
+        told: Callable[[str, bool], None],
+        *,
+        offers: Offers = no_links,
+        no_person: Callable[[Home, int], str] = ancestry.not_a_person,
+        windows: Callable[[int], None] = lambda _count: None,
     ) -> None:
-        """`client` is the engine, as a screen knows it; `told` logs a line, and whether all is well."""
+        """`client` is the engine, as a screen knows it; `told` logs a line, and whether all is well.
+
+        `windows` is told how many persons' windows there are whenever one comes or goes.
+        """
         self.site = site
         self.ready = asyncio.Event()
         """Set while it listens."""
         self.revision = 0
-        self._home, self._told = site.home, told
+        self._home, self._told, self._windows = site.home, told, windows
         self._rows, self._client = rows, client
         self._session = secrets.token_hex(16)
         self._pool = Pool("wire", THREADS_LIMIT)
@@ -128,6 +140,7 @@ class Server:
             in_thread=self._pool.run,
             roster=self,
             begun=site.home.clock.monotonic(),
+            no_person=no_person,
         )
 
     # -- life --------------------------------------------------------------------------------------------------------
@@ -263,6 +276,9 @@ class Server:
             self._told(f"a connection ended by a fault: {type(fault).__name__}: {fault}", False)
         finally:
             self._leave(connection)
+            while connection.rests:  # its dialog went with it, and nobody else would end that
+                connection.rests -= 1
+                await self._client.do(RestWrites(rest=False))
             writing.cancel()
             with suppress(asyncio.CancelledError):
                 await writing
@@ -353,6 +369,8 @@ class Server:
         if connection not in self._admitted:
             return
         del self._admitted[connection]
+        if connection.window:
+            self.windows_changed()
         hello = connection.hello
         if hello.role in _STAYING:
             name = hello.name or hello.client_id
@@ -423,6 +441,10 @@ class Server:
     def _row_changed(self, action: str, row: Row) -> None:
         if action in _WIRE_ACTIONS:
             self.publish("workspace.changed", row_ops.changed(action, row))
+
+    def windows_changed(self) -> None:
+        """Tell how many windows there are now."""
+        self._windows(sum(connection.window for connection in self._admitted))
 
     def fleet_changed(self) -> None:
         """Tell who has asked for the fleet that there is a newer one: once, until it asks again."""

@@ -32,6 +32,7 @@ from sot_tui.engine.client import (
     Recover,
     Recovered,
     Recovery,
+    RestWrites,
     Search,
     Send,
     Spot,
@@ -59,10 +60,9 @@ def home(comm_home: Path) -> Home:
 
 
 @pytest.fixture
-async def one(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Daemon]:
+async def one(home: Home) -> AsyncIterator[Daemon]:
     # The test itself may run below an agent; who is a person is tested by processes of its own.
-    monkeypatch.setattr(ancestry, "not_a_person", lambda _home, _pid: "")
-    async with daemon(home) as found:
+    async with daemon(home, no_person=lambda _home, _pid: "") as found:
         yield found
 
 
@@ -173,6 +173,22 @@ def test_commands_when_listed_then_each_can_be_named_and_read_back() -> None:
         kind = values.commands()[values.name_of(type(command))]
         said = json.loads(json.dumps(values.encoded(command)))
         assert values.decoded(kind, said) == command
+
+
+async def test_rest_when_its_window_is_gone_then_the_engine_s_own_writes_go_on(one: Daemon) -> None:
+    """A recover dialog lets them rest; a window that dies with one open must not stop them for good."""
+    one.desk.outcome = Outcome(good=True)
+    async with Caller(one.path) as window:
+        await window.greet(role="fe")
+        for rest in (True, True, False):
+            await window.ask("tui.do", {"command": "rest_writes", "fields": {"rest": rest}})
+        rests = [RestWrites(rest=True), RestWrites(rest=True), RestWrites(rest=False)]
+        assert one.desk.done == rests
+        window.writer.transport.abort()
+        async with asyncio.timeout(DEADLINE_S):
+            while len(one.desk.done) == len(rests):  # noqa: ASYNC110  (nobody tells)
+                await asyncio.sleep(0.005)
+        assert one.desk.done == [*rests, RestWrites(rest=False)]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from sot_tui.comm.fleet import Fleet
     from sot_tui.comm.home import Home
     from sot_tui.engine.admission import Hello
     from sot_tui.engine.client import Client
@@ -107,6 +108,14 @@ class Peer(Protocol):
     """What a frontend has said of its sessions."""
     wants_changes: bool
     """It is told of the next change of the fleet."""
+    window: bool
+    """It is a person's window: while it is there, so is the person."""
+    given: Fleet
+    """The fleet that it was last given whole, or made whole by what has changed since."""
+    parts: dict[int, str]
+    """What is left of answers that are fetched in parts, by their tickets."""
+    rests: int
+    """How many recover dialogs it has open, for which the engine's own writes rest."""
 
 
 class Roster(Protocol):
@@ -123,6 +132,9 @@ class Roster(Protocol):
 
     def fleet_changed(self) -> None:
         """Tell who has asked for the fleet that there is a newer one."""
+
+    def windows_changed(self) -> None:
+        """Tell how many windows there are now."""
 
     def publish(self, op: str, payload: Mapping[str, object]) -> None:
         """Say an event to every connection."""
@@ -146,6 +158,8 @@ class Control:
     roster: Roster
     begun: float
     """When this daemon began, on the clock that never steps."""
+    no_person: Callable[[Home, int], str]
+    """Returns why a process is not a person's; empty when it is."""
 
 
 class Asked(NamedTuple):

@@ -33,5 +33,8 @@ def ops() -> Mapping[str, Op]:
         "fe.presence": about.presence,
         "fe.sessions": about.sessions,
         "tui.fleet": ours.fleet,
+        "tui.window": ours.window,
+        "tui.state": ours.state,
         "tui.do": ours.do,
+        "tui.more": ours.more,
     }
