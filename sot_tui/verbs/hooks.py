@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import sys
 
-from sot_tui.comm import hook_entries, hook_settings
+from sot_tui.comm import hook_entries, hook_settings, skills
 from sot_tui.comm.errors import Exit, SotError
 from sot_tui.comm.home import home_here
 from sot_tui.comm.hook_settings import Changed
 from sot_tui.comm.light import TYPE_CHECKING
+from sot_tui.comm.skills import Skill
 from sot_tui.verbs._session import answer, ask, misused, named, say, say_json, tell
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ Usage: sot-tui hooks install|uninstall|status|diff [--agent claude|codex] [--jso
 
 Claude Code: settings.json in $CLAUDE_CONFIG_DIR, else ~/.claude. Codex: hooks.json in $CODEX_HOME, else ~/.codex; it
 runs a new hook once you trust it (/hooks). A file that is changed is kept beside it, as *.bak. --json is for status.
+Two skills go into the folder skills/ beside it, and tell the agent how to send, poll and declare.
 The exit code of status and diff is 1 when an install would change something.
 """
 
@@ -79,6 +81,12 @@ def _install(home: Home, agent: str) -> Exit:
             answer(_TRUST)
     else:
         answer(f"{agent}: all {count} hooks stand in {path} already")
+    for name in skills.SKILLS:
+        found = skills.install(home, _skill(agent, name), name)
+        new = "stands" if found is Skill.MISSING else "is brought up to date"
+        answer(
+            f"  the skill {name} {found.value if found in {Skill.OURS, Skill.FOREIGN} else new}: {_skill(agent, name)}"
+        )
     return Exit.OK
 
 
@@ -89,6 +97,10 @@ def _uninstall(home: Home, agent: str) -> Exit:
         answer(f"{agent}: no hook stands in {path} any more{_kept(done)}")
     else:
         answer(f"{agent}: no hook stood in {path}")
+    for name in skills.SKILLS:
+        found = skills.uninstall(home, _skill(agent, name), name)
+        if found is not Skill.MISSING:
+            answer(f"  the skill {name} {found.value if found is Skill.FOREIGN else 'is gone'}: {_skill(agent, name)}")
     return Exit.OK
 
 
@@ -100,7 +112,12 @@ def _status(home: Home, agent: str) -> Exit:
     answer(f"{agent}: {count - len(missing)} of {count} hooks stand in {path}")
     for entry in missing:
         answer(f"  missing: {entry.event}{f' ({entry.matcher})' if entry.matcher else ''}: {entry.words}")
-    if missing:
+    absent = False
+    for name in skills.SKILLS:
+        found = skills.standing(home, _skill(agent, name), name)
+        answer(f"  the skill {name} {found.value}")
+        absent = absent or found in {Skill.MISSING, Skill.OTHER}
+    if missing or absent:
         return Exit.FAILED
     if hook_entries.installed(settings, agent, program) != settings:
         answer("  others of ours stand there too, of another version or place; an install takes them out")
@@ -117,6 +134,9 @@ def _status_as_json(home: Home, agents: list[str]) -> Exit:
         try:
             missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, own_command())
             shown["missing"] = [entry._asdict() for entry in missing]
+            shown["skills"] = {
+                name: skills.standing(home, _skill(agent, name), name).name.lower() for name in skills.SKILLS
+            }
         except SotError as error:
             missing, shown["fault"] = list(hook_entries.ENTRIES[agent]), error.sentence
         found.append(shown)
@@ -150,6 +170,10 @@ _DO: dict[str, Callable[[Home, str], Exit]] = {
 
 def _place(agent: str) -> str:
     return hook_settings.place(os.environ, agent)
+
+
+def _skill(agent: str, name: str) -> str:
+    return skills.place(os.environ, agent, name)
 
 
 def _folder(agent: str) -> str:

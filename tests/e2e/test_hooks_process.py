@@ -372,9 +372,12 @@ def test_settings_when_installed_and_taken_out_then_they_are_as_they_were_byte_f
     assert agents.run("hooks", "diff") == (0, b"", b"")
     shown = json.loads(agents.run("hooks", "status", "--json")[1])["agents"]
     assert [(one["agent"], one["hooks"], one["missing"]) for one in shown] == [("claude", 6, []), ("codex", 4, [])]
+    assert [one["skills"] for one in shown] == [{"sot-comm": "ours", "sot-session-start": "ours"}] * 2
+    assert (home / ".codex/skills/sot-comm/SKILL.md").is_file()
     assert agents.run("hooks", "uninstall")[0] == 0
     assert settings.read_bytes() == before
     assert json.loads(codex.read_text()) == {}
+    assert list(home.rglob("SKILL.md")) == []
 
 
 def test_commands_when_the_agents_run_them_as_installed_then_the_hooks_act(agents: Box) -> None:
