@@ -6,8 +6,10 @@ the engine. Standard output carries the answer alone, and what went wrong is one
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from contextlib import suppress
 
 from sot_tui.comm import endpoints, names, topology
 from sot_tui.comm.errors import Misuse, SotError
@@ -36,8 +38,22 @@ is told when it serves (NOTIFY_SOCKET), and that it is alive (WATCHDOG_USEC).
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command and return its exit code; whatever goes wrong is one line."""
-    words = sys.argv[1:] if argv is None else argv
+    """Run the command and return its exit code; `argv` are its words.
+
+    By default they are those of the process, which a light command then ends at once, as the verbs do.
+    """
+    if argv is not None or sys.argv[1:2] == ["run"]:
+        return _answered(sys.argv[1:] if argv is None else argv)
+    gc.disable()
+    code = _answered(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # closed, or gone
+            stream.flush()
+    os._exit(code)
+
+
+def _answered(words: list[str]) -> int:
+    """Run the command; whatever goes wrong is one line."""
     try:
         return _run(words)
     except KeyboardInterrupt:
