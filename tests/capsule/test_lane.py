@@ -335,7 +335,7 @@ async def test_client_when_it_types_then_it_is_told_what_was_taken(row: CapsuleR
         await see(lane, "pasted")
         assert await lane.mouse(Mouse("press", 0, 0)) == ""
         assert (await lane.keys([Key("\x1b")])) == "there is no such key"
-        assert "more than 65536 bytes" in await lane.paste("x" * 65537)
+        assert "more than 65536 bytes" in await lane.type(b"x" * 65537)
         status = await lane.status()
         assert (status.pid, status.phase, status.row) == (row.pids[0], "ready", str(row.folder))
         history = await lane.history(0, 10)
