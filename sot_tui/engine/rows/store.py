@@ -96,7 +96,10 @@ class Store:
 
 def parse(text: str, slug: str) -> Row:
     """Return the row that a file describes; raises ValueError for one that describes none."""
-    said = tomllib.loads(text)
+    try:
+        said = tomllib.loads(text)
+    except RecursionError as error:  # the reader counts on its stack, and says nothing of its own
+        raise ValueError("it is nested too deeply") from error
     own = said.get(_OWN_TABLE)
     command = own.get("command", []) if isinstance(own, dict) else []
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
@@ -166,7 +169,7 @@ def foreign_tables(text: str) -> str:
     tables = "".join(kept)
     try:
         tomllib.loads(tables)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return ""
     return tables
 
