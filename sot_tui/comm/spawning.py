@@ -76,12 +76,12 @@ def spawn(home: Home, environ: Mapping[str, str], here: Context, wish: Wish) -> 
     if isinstance(daemon, NotDone):
         return _not_spawned(daemon)
     planned = _planned(daemon, here, book, project, wish)
-    if not isinstance(planned, _Plan):
+    if not isinstance(planned, Plan):
         return planned._replace(notes=daemon.notes)
     made = rows.create(daemon, _request(planned, wish))
     if isinstance(made, NotDone):
         return _not_spawned(made, daemon.notes)
-    notes = (*daemon.notes, *_announce(home, planned, made, wish.agent))
+    notes = (*daemon.notes, *announce(home, planned, made, wish.agent))
     registry.touch(home, here.name)
     late = rows.until_ready(daemon, made, seconds)
     if late is None:
@@ -122,10 +122,27 @@ def no_identity(script: str, here: Context) -> str:
     return f"{script}: your sot-comm identity did not resolve, so no row is touched. Join first: comm-join.sh"
 
 
+def label_fault(label: str, repo: str) -> str:
+    """Return why a row of a repository may not bear a label, "" when it may; an empty one stands for the repository's.
+
+    Contract, Naming: a task-named row is not found next to its repo-named siblings, so such a label is refused.
+    """
+    if not label or names.slug(label) == names.slug(repo):
+        return ""
+    return f"REFUSING the label '{label}': a row is named after its repository ('{repo}'), never after its task"
+
+
+def handle_fault(book: Registry, handle: str) -> str:
+    """Return why a new row may not be given a handle, "" when it may: one with a registry row is never reused."""
+    if book.entry(handle) is None:
+        return ""
+    return f"REFUSING: @{handle} has a registry row, and its owner may be alive; nothing was spawned"
+
+
 # -- spawning -----------------------------------------------------------------------------------------------------
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """A row that may be made."""
 
     project: Project
@@ -144,15 +161,11 @@ def _project(home: Home, here: Context, wish: Wish) -> Project | Failed:
     if not os.path.isdir(folder):
         return Failed(f"comm-spawn.sh: {wish.folder} is not a folder; nothing was spawned")
     project = identity.project_of(home, {}, folder)
-    if wish.label and names.slug(wish.label) != names.slug(project.repo):
-        return Failed(
-            f"comm-spawn.sh: REFUSING the label '{wish.label}': a row is named after its repository "
-            f"('{project.repo}'), never after its task; say the task with --task"
-        )
-    return project
+    task_named = label_fault(wish.label, project.repo)
+    return Failed(f"comm-spawn.sh: {task_named}; say the task with --task") if task_named else project
 
 
-def _planned(daemon: Daemon, here: Context, book: Registry, project: Project, wish: Wish) -> _Plan | Failed:
+def _planned(daemon: Daemon, here: Context, book: Registry, project: Project, wish: Wish) -> Plan | Failed:
     """Return the row to make, or what the daemon's rows or the registry have against it."""
     host = rows.host_of(daemon)
     if isinstance(host, NotDone):
@@ -164,13 +177,13 @@ def _planned(daemon: Daemon, here: Context, book: Registry, project: Project, wi
     if taken:
         return Failed(_second_row(project, taken))
     raw = here.handle_host if host.lower() == here.host.lower() else host
-    handle = wish.name or _free_handle(book, project, raw)
-    if book.entry(handle) is not None:
-        return Failed(_reused(handle))
-    return _Plan(project, host, wish.label or project.repo, handle)
+    handle = wish.name or free_handle(book, project, raw)
+    if reused := handle_fault(book, handle):
+        return Failed(f"comm-spawn.sh: {reused}. If it is an orphan: comm-leave.sh --name {handle}")
+    return Plan(project, host, wish.label or project.repo, handle)
 
 
-def _request(plan: _Plan, wish: Wish) -> dict[str, Any]:
+def _request(plan: Plan, wish: Wish) -> dict[str, Any]:
     """Return what the daemon is asked to make, its fields in the wire's order."""
     return {
         "label": plan.label,
@@ -184,7 +197,7 @@ def _request(plan: _Plan, wish: Wish) -> dict[str, Any]:
     }
 
 
-def _free_handle(book: Registry, project: Project, raw: str) -> str:
+def free_handle(book: Registry, project: Project, raw: str) -> str:
     """Return the derived handle, past those that another project's root holds."""
     tiers = [names.derived(project.folder, raw, tier) for tier in names.TIERS]
     of_another = (tier for tier in tiers if identity.root_of(book, tier) not in {"", project.root})
@@ -200,14 +213,7 @@ def _second_row(project: Project, row: Row) -> str:
     )
 
 
-def _reused(handle: str) -> str:
-    return (
-        f"comm-spawn.sh: REFUSING: @{handle} has a registry row, and its owner may be alive; nothing was spawned. "
-        f"If it is an orphan: comm-leave.sh --name {handle}"
-    )
-
-
-def _announce(home: Home, plan: _Plan, row: str, agent: str) -> tuple[str, ...]:
+def announce(home: Home, plan: Plan, row: str, agent: str) -> tuple[str, ...]:
     """Write the entry of a row whose agent will join; one that joined already, or came meanwhile, stays.
 
     No stamp makes it live: it is no live session before it says so itself, or its daemon does.

@@ -347,6 +347,118 @@ class Leave(Command[Outcome]):
     handle: str
 
 
+@dataclass(frozen=True, slots=True)
+class RowDone:
+    """What came of a wish for a row."""
+
+    good: bool
+    sentence: str
+    row: str = ""
+    """The id of the row that was made."""
+    code: str = ""
+    """What kind of refusal it was, as the wire calls it (daemon wire 3.8)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRow(Command[RowDone]):
+    """Make a row for the project in a folder, and start its agent."""
+
+    label: str
+    """Empty: the repository's name."""
+    root: str
+    agent: str = "claude"
+    """`claude`, `codex` or `none`: a shell, or `command`."""
+    agent_name: str = ""
+    """A handle to give it; empty: the derived one for an agent, none for what is no agent."""
+    task: str = ""
+    account: str = ""
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EndRow(Command[Outcome]):
+    """End a row's run, and keep the row or remove it."""
+
+    row: str
+    remove: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRow(Command[Outcome]):
+    """Start the agent of a row that is over again, in the conversation it had."""
+
+    row: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A command line, for a person to read."""
+
+    text: str
+    fault: str = ""
+    """Why it cannot be run; empty when it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeLine(Command[Line]):
+    """Bring the command that `ResumeRow` would run."""
+
+    row: str
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Folders that a person may mean."""
+
+    names: tuple[str, ...] = ()
+    """Those that begin with what was typed, whole paths in the order of their names; at most `FOLDERS_LIMIT`."""
+    recent: tuple[str, ...] = ()
+    """Projects of this box that sessions have joined from, the newest first, without those that have a row."""
+    fault: str = ""
+    """Why there is none; empty when there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListFolders(Command[Folders]):
+    """Bring the folders whose path begins with what was typed; a `~` stands for the person's own."""
+
+    prefix: str
+
+
+FOLDERS_LIMIT = 50
+"""Folders that are brought at once; who wants another one types on."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowDialog:
+    """The dialog that a row's agent shows."""
+
+    lines: tuple[str, ...] = ()
+    """What stands on its screen, without the box around it; empty when no dialog is known to be there."""
+    keys: tuple[str, ...] = ()
+    """The number keys of its options."""
+    fault: str = ""
+    """Why none is known; empty when there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDialog(Command[RowDialog]):
+    """Read a row's screen, and bring the dialog on it."""
+
+    row: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDialog(Command[Outcome]):
+    """Press a number key in a row, if its screen still shows the very dialog that a person has seen."""
+
+    row: str
+    key: str
+    """`1` to `9`."""
+    seen: tuple[str, ...]
+    """`RowDialog.lines` as they stood before the person."""
+
+
 class What(Enum):
     """What a line of the event log is about; the value is the word in the line."""
 

@@ -15,21 +15,30 @@ from sot_tui.comm.fleet import Stance
 from sot_tui.comm.text import visible
 from sot_tui.engine import listener
 from sot_tui.engine.client import (
+    AnswerDialog,
     Body,
     Broadcast,
     BroadcastDone,
     ClearDone,
+    CreateRow,
     DropDraft,
+    EndRow,
     KeepDraft,
     LayOut,
     Leave,
+    Line,
     Listed,
     MarkOpened,
     Outcome,
+    ReadDialog,
     Recover,
     Recovered,
     Recovery,
     RestWrites,
+    ResumeLine,
+    ResumeRow,
+    RowDialog,
+    RowDone,
     Send,
     SetAside,
     Sheet,
@@ -170,13 +179,26 @@ def refusal(command: object, why: str) -> object | None:
             return BroadcastDone(good=False, sentence=sentence, left=command.only)
         case ClearDone() | Leave() | SetAside() | KeepDraft() | DropDraft():
             return Outcome(good=False, sentence=f"{why}; nothing was written")
+        case CreateRow() | EndRow() | ResumeRow() | AnswerDialog():
+            return row_refusal(command, why)
         case Recover():
             return Recovered(Recovery.REFUSED, f"{why}; the lock was left as it is")
-        case LayOut():
-            return Sheet(fault=f"{why}; no file was made")
-        case TakeUp():
-            return Body(fault=why)
+        case LayOut() | TakeUp():
+            return Sheet(fault=f"{why}; no file was made") if isinstance(command, LayOut) else Body(fault=why)
         case Listed() | MarkOpened() | RestWrites():
             return Outcome(good=True)  # nobody asked for these: they follow what a person looks at
         case _:
             return None
+
+
+def row_refusal(command: object, why: str) -> Outcome | RowDone | Line | RowDialog:
+    """Return what a command about a row is answered where no rows are run."""
+    match command:
+        case CreateRow():
+            return RowDone(good=False, sentence=f"{why}; nothing was started")
+        case ResumeLine():
+            return Line("", why)
+        case ReadDialog():
+            return RowDialog(fault=why)
+        case _:
+            return Outcome(good=False, sentence=f"{why}; the row was left as it is")

@@ -17,9 +17,12 @@ from sot_tui.comm.errors import Unreadable
 from sot_tui.comm.fleet import LockPhase, Reading
 from sot_tui.comm.text import visible
 from sot_tui.engine.client import (
+    AnswerDialog,
     Broadcast,
     BroadcastDone,
     ClearDone,
+    CreateRow,
+    EndRow,
     Happening,
     Leave,
     Listed,
@@ -27,6 +30,8 @@ from sot_tui.engine.client import (
     Recover,
     Recovered,
     Recovery,
+    ResumeRow,
+    RowDone,
     Send,
     SetAside,
     What,
@@ -108,6 +113,8 @@ def of_command(command: object, outcome: object) -> tuple[Said, ...]:
             return (Said(What.MAIL, sentence, good), *(Said(What.MAIL, line, good=False) for line in failed))
         case Recover(), Recovered(what, sentence):
             return (Said(What.LOCK, sentence, what is not Recovery.REFUSED),)
+        case CreateRow(), RowDone(good, sentence):
+            return (Said(What.ROW, sentence, good),)
         case _, Outcome(good, sentence) if sentence and type(command) in _ABOUT:
             return (Said(_ABOUT[type(command)], sentence, good),)
         case _:
@@ -120,6 +127,9 @@ _ABOUT: dict[type, What] = {
     ClearDone: What.DONE,
     Leave: What.REGISTRY,
     SetAside: What.ASIDE,
+    EndRow: What.ROW,
+    ResumeRow: What.ROW,
+    AnswerDialog: What.ROW,
 }
 """The commands whose outcome is worth a line, when it says something."""
 

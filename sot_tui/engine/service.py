@@ -15,31 +15,53 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from sot_tui.comm import about, config, fleet as rules, look, mounts, names, paths, registry, set_aside, topology
+from sot_tui.comm import (
+    about,
+    config,
+    fleet as rules,
+    look,
+    mounts,
+    names,
+    paths,
+    registry,
+    set_aside,
+    spawning,
+    topology,
+)
 from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.comm.fleet import Fleet, LockPhase, MailCount, Reading, RowSeen, Stance
 from sot_tui.comm.home import ensure_home
 from sot_tui.engine import journal, liveness, operator, search
 from sot_tui.engine.client import (
+    AnswerDialog,
     Broadcast,
     ClearDone,
     Command,
+    CreateRow,
     DropDraft,
+    EndRow,
     Events,
+    Folders,
     KeepDraft,
     LayOut,
     Leave,
+    Line,
     Listed,
+    ListFolders,
     LoadDrafts,
     LookAtLock,
     LookAtLocks,
     MarkOpened,
     OpenMail,
     Outcome,
+    ReadDialog,
     ReadEvents,
     ReadLetter,
     Recover,
     RestWrites,
+    ResumeLine,
+    ResumeRow,
+    RowDone,
     Search,
     Send,
     SetAside,
@@ -120,6 +142,7 @@ class Engine:
         self.rows: Rows | None = None
         """The rows of this box, while their duty runs."""
         self._rows_are = asyncio.Event()
+        self._dialogs = Dialogs(home.clock)
         self.server: Server | None = None
         """The control socket, while its duty runs."""
         self.serving = asyncio.Event()
@@ -455,7 +478,8 @@ class Engine:
             if self.fleet.stance is not Stance.HOST:
                 outcome = refusal(command, self.fleet.stance_why)
             if outcome is None:
-                outcome = await self._done(command)
+                rows = isinstance(command, _ABOUT_ROWS)
+                outcome = await (self._rowed(command) if rows else self._done(command))
             for said in journal.of_command(command, outcome):
                 self._tell(Happened(*said))
             return cast("T", outcome)
@@ -487,6 +511,66 @@ class Engine:
                 return await self._in("registry", lambda: self._observer.recover(record))
             case _:
                 return await self._mailed(command)
+
+    async def _rowed(self, command: object) -> object:
+        """Carry out what concerns a row of this box."""
+        if isinstance(command, ListFolders):
+            return await self._folders(command.prefix)
+        rows = self.rows
+        if rows is None:
+            return row_refusal(command, self.fleet.stance_why or "the rows of this box are not known yet")
+        match command:
+            case CreateRow():
+                return await self._made_row(rows, command)
+            case EndRow(row, remove):
+                return await self._ended_row(rows, row, remove=remove)
+            case ResumeRow(row):
+                resumed = await rows.resume(row)
+                if isinstance(resumed, Refused):
+                    return Outcome(good=False, sentence=resumed.sentence)
+                return Outcome(good=True, sentence=f"row '{resumed.label}' runs again")
+            case ResumeLine(row):
+                said = rows.resume_line(row)
+                return Line(said.text, said.fault)
+            case ReadDialog(row):
+                return await self._dialogs.read(rows, row)
+            case AnswerDialog():
+                return await self._dialogs.answer(rows, command)
+            case _:
+                raise TypeError(f"no such command: {command!r}")
+
+    async def _made_row(self, rows: Rows, asked: CreateRow) -> RowDone:
+        planned = await self._in_row(lambda: making.plan(self._home, self._environ, asked))
+        if isinstance(planned, Refused):
+            return RowDone(good=False, sentence=planned.sentence, code=planned.code)
+        made = await rows.create(making.wanted(planned, asked))
+        if isinstance(made, Refused):
+            return RowDone(good=False, sentence=made.sentence, code=made.code)
+        for note in await self._in_row(lambda: spawning.announce(self._home, planned, made.id, made.agent)):
+            self._tell(Happened(What.ROW, note, good=False))
+        whose = f" of @{planned.handle}" if planned.handle else ""
+        return RowDone(good=True, sentence=f"started row '{made.label}'{whose} in {made.root}", row=made.id)
+
+    async def _ended_row(self, rows: Rows, key: str, *, remove: bool) -> Outcome:
+        row = rows.find(key)
+        if row is None:
+            return Outcome(good=False, sentence=f"there is no row {key}; nothing was ended")
+        ended = await (rows.destroy(row.id) if remove else rows.end(row.id, "ended at the dashboard"))
+        if isinstance(ended, Refused):
+            return Outcome(good=False, sentence=ended.sentence)
+        words = "is removed" if remove else "has ended; it stays in the list"
+        return Outcome(good=True, sentence=f"row '{row.label}' {words}")
+
+    async def _folders(self, prefix: str) -> Folders:
+        fleet = self.fleet
+        try:
+            async with asyncio.timeout(making.LIST_SECS):
+                return await self._in_row(lambda: making.folders(self._environ, fleet, prefix))
+        except TimeoutError:
+            return Folders(fault=f"{prefix}: it could not be listed within {making.LIST_SECS:g} s")
+
+    async def _in_row(self, function: Callable[[], T]) -> T:
+        return await self._row_work.run(function)
 
     async def _mailed(self, command: object) -> object:
         """Carry out what concerns mail."""
@@ -612,15 +696,20 @@ def _still_counts(fleet: Fleet, handle: str) -> bool:
     return rules.is_set_aside(fleet, one) or fleet.mail_of(handle).trust is not MailCount.COUNTED
 
 
+_ABOUT_ROWS = (AnswerDialog, CreateRow, EndRow, ListFolders, ReadDialog, ResumeLine, ResumeRow)
+"""Commands that concern the rows of this box."""
 _CHANGES_NOTHING = (
     DropDraft,
     KeepDraft,
     LayOut,
+    ListFolders,
     LoadDrafts,
     MarkOpened,
     OpenMail,
+    ReadDialog,
     ReadEvents,
     ReadLetter,
+    ResumeLine,
     Search,
     SetAside,
     TakeUp,

@@ -18,11 +18,14 @@ from sot_tui.comm.fleet import Aside, MailCount, Reading, Stance
 from sot_tui.comm.home import Home, ensure_home
 from sot_tui.engine import client, hosting
 from sot_tui.engine.client import (
+    AnswerDialog,
     Broadcast,
     BroadcastDone,
     ClearDone,
     Command,
+    CreateRow,
     DropDraft,
+    EndRow,
     KeepDraft,
     KeptDraft,
     Kind,
@@ -30,18 +33,22 @@ from sot_tui.engine.client import (
     Leave,
     Letter,
     Listed,
+    ListFolders,
     LoadDrafts,
     LookAtLock,
     LookAtLocks,
     MarkOpened,
     OpenMail,
     Outcome,
+    ReadDialog,
     ReadEvents,
     ReadLetter,
     Recover,
     Recovered,
     Recovery,
     RestWrites,
+    ResumeLine,
+    ResumeRow,
     Search,
     Send,
     SetAside,
@@ -233,15 +240,16 @@ def test_command_when_nothing_may_be_written_then_is_refused_with_the_reason(com
 def test_every_command_when_it_is_new_then_is_said_to_write_or_to_look() -> None:
     """A command that nobody thought of must not write where nothing may be written."""
     made = {kind for kind in vars(client).values() if isinstance(kind, type) and issubclass(kind, Command)} - {Command}
-    looks = {LoadDrafts, LookAtLock, LookAtLocks, OpenMail, ReadEvents, ReadLetter, Search}
-    writes = {Broadcast, ClearDone, DropDraft, KeepDraft, LayOut, Leave, Listed, MarkOpened, Recover, RestWrites, Send,
-              SetAside, TakeUp}  # fmt: skip
+    looks = {ListFolders, LoadDrafts, LookAtLock, LookAtLocks, OpenMail, ReadDialog, ReadEvents, ReadLetter, ResumeLine,
+             Search}  # fmt: skip
+    writes = {AnswerDialog, Broadcast, ClearDone, CreateRow, DropDraft, EndRow, KeepDraft, LayOut, Leave, Listed,
+              MarkOpened, Recover, RestWrites, ResumeRow, Send, SetAside, TakeUp}  # fmt: skip
     assert made == looks | writes
     assert not looks & writes
     letter = Letter(1, Kind.DIRECTED, "", "", "", "", "", read=False)
     words: dict[type, tuple[object, ...]] = {
-        Broadcast: ("x",), KeepDraft: (KeptDraft("s", "a", "x"),), LayOut: (), Listed: (1,), MarkOpened: (letter,),
-        RestWrites: (True,), Send: ("a", "x"), TakeUp: (Sheet(),),
+        AnswerDialog: ("r", "1", ()), Broadcast: ("x",), CreateRow: ("", "/"), EndRow: ("r", True),
+        KeepDraft: (KeptDraft("s", "a", "x"),), LayOut: (), Listed: (1,), MarkOpened: (letter,), RestWrites: (True,), Send: ("a", "x"), TakeUp: (Sheet(),),
     }  # fmt: skip
     for kind in writes:
         assert hosting.refusal(kind(*words.get(kind, ("a",))), "why") is not None, kind

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import shlex
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -70,6 +71,15 @@ class Gone:
     """A row was removed."""
 
     row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeWords:
+    """The command line of a resume, as a shell would be told it."""
+
+    text: str
+    fault: str = ""
+    """Why it cannot be run."""
 
 
 @dataclass(slots=True)
@@ -273,16 +283,16 @@ class Rows:
             refused = await self._start(kept, resumes=bool(kept.row.run))
         return refused or kept.row
 
-    def resume_line(self, key: str) -> str:
-        """Return the command that a resume would run, for a person; a program that is missing is named as such."""
+    def resume_line(self, key: str) -> ResumeWords:
+        """Return the command that a resume would run, for a person, or why there is none."""
         kept = self._kept(key)
         if kept is None:
-            return ""
+            return ResumeWords("", _unknown(key).sentence)
         try:
             words = agents.argv(kept.row, self._environ, self.here, resumes=bool(kept.row.run))
         except agents.NotFound as why:
-            return str(why)
-        return " ".join(words)
+            return ResumeWords("", str(why))
+        return ResumeWords(shlex.join(words))
 
     # -- what sessions and screens ask -------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ def check(
     slug = names.slug(wanted.label)
     same = next((row for row in present if row.slug == slug), None)
     refused = (
-        _no_folder(wanted.root)
+        no_folder(wanted.root)
         or _folder_taken(wanted.root, slug, present)
         or _label_taken(home, environ, here, slug, same)
         or _unfit(wanted)
@@ -52,7 +52,8 @@ def check(
     return _cannot_run(environ, here, row) or row
 
 
-def _no_folder(root: str) -> Refused | None:
+def no_folder(root: str) -> Refused | None:
+    """Return why a path is no folder that a row may have, None when it is one."""
     if not root.startswith("/") or not root.isprintable() or not os.path.lexists(root):
         return Refused("no_such_path", f"project_root does not exist: {root}")
     if not os.path.isdir(root):
