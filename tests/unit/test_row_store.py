@@ -89,7 +89,7 @@ def test_file_when_it_has_tables_of_another_client_then_they_stay_byte_for_byte(
         ('workspace_id = "ws-1"\nslug = "api"\nproject_root = "x"', "its project_root is no absolute path"),
         ('workspace_id = "ws-1"\nslug = "api"\nproject_root = "/x"\nagent = "emacs"', "its agent is none of claude"),
         ('workspace_id = "ws-1"\nslug = "api"\nproject_root = "/x"\n[tui]\ncommand = "rm"', "no list of words"),
-        ("a = " + "[" * 100_000, "it is nested too deeply"),
+        pytest.param("a = " + "[" * 100_000, "it is nested too deeply", id="nested"),
     ],
 )
 def test_file_when_it_describes_no_row_then_is_told_and_left(rows: store.Store, text: str, why: str) -> None:
