@@ -83,11 +83,13 @@ from sot_tui.engine.fold import (
     RowsAre,
     fold,
 )
-from sot_tui.engine.hosting import HOST_TRY_SECS, Hosting, refusal, why_only_look
+from sot_tui.engine.hosting import HOST_TRY_SECS, Hosting, refusal, row_refusal, why_only_look
 from sot_tui.engine.journal import Journal
 from sot_tui.engine.mailroom import Mailroom
 from sot_tui.engine.observe import Observer
-from sot_tui.engine.rows import agents
+from sot_tui.engine.rows import agents, making
+from sot_tui.engine.rows.dialogs import Dialogs
+from sot_tui.engine.rows.row import Refused
 from sot_tui.engine.rows.supervisor import BOOT_AT_ONCE, Rows
 from sot_tui.engine.rows.viewing import viewer_of
 from sot_tui.engine.server import Server, Site

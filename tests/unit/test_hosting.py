@@ -249,7 +249,8 @@ def test_every_command_when_it_is_new_then_is_said_to_write_or_to_look() -> None
     letter = Letter(1, Kind.DIRECTED, "", "", "", "", "", read=False)
     words: dict[type, tuple[object, ...]] = {
         AnswerDialog: ("r", "1", ()), Broadcast: ("x",), CreateRow: ("", "/"), EndRow: ("r", True),
-        KeepDraft: (KeptDraft("s", "a", "x"),), LayOut: (), Listed: (1,), MarkOpened: (letter,), RestWrites: (True,), Send: ("a", "x"), TakeUp: (Sheet(),),
+        KeepDraft: (KeptDraft("s", "a", "x"),), LayOut: (), Listed: (1,), MarkOpened: (letter,),
+        RestWrites: (True,), Send: ("a", "x"), TakeUp: (Sheet(),),
     }  # fmt: skip
     for kind in writes:
         assert hosting.refusal(kind(*words.get(kind, ("a",))), "why") is not None, kind
