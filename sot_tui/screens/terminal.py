@@ -16,16 +16,26 @@ from contextlib import suppress
 from queue import Full
 from typing import IO, TYPE_CHECKING
 
+from textual import events
+from textual._time import get_time
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
+from sot_tui.screens import typed
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from textual.app import App
+    from textual.message import Message
 
 _AT_ONCE_BYTES = 4096
 """What one read takes; a paste comes in several."""
 _IDLE_S = 0.1
 """Seconds after which a lone ESC is the key and not the start of a sequence."""
+_ESCAPE_S = 0.02
+"""The same while keys are meant for a row: its agent is to hear of the key at once, and a terminal sends a sequence in
+one piece."""
 
 
 class Forgiving:
@@ -59,6 +69,40 @@ class Forgiving:
         return self._file.isatty()
 
 
+class KeyParser(XTermParser):
+    """Textual's parser; while keys are meant for a row, each is the very key that was pressed."""
+
+    exact = False
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+        if self.exact and (alt or len(sequence) > 1):
+            key = typed.key_of("\x1b" + sequence if alt else sequence, whole=alt)
+            if key is not None:
+                return [events.Key(typed.name_of(key), None)]
+        return super()._sequence_to_key_events(sequence, alt)
+
+    def hasten(self) -> None:
+        """Wait for less time than otherwise for what may follow a lone ESC."""
+        if self._timeout_time is not None:
+            self._timeout_time = min(self._timeout_time, get_time() + _ESCAPE_S)
+
+    @property
+    def patience(self) -> float:
+        """Return for how long to wait for more input before the parser has to be asked again."""
+        if not self.exact or self._timeout_time is None:
+            return _IDLE_S
+        return min(_IDLE_S, max(0.0, self._timeout_time - get_time()))
+
+
+def pressed(message: Message) -> Message:
+    """Return a message as it is meant while keys are for a row: Shift+F3 and a cursor's place are the same bytes."""
+    if isinstance(message, events.CursorPosition) and message.y == 0 and message.x > 0:
+        key = typed.key_of(f"\x1b[1;{message.x + 1}R")
+        if key is not None:
+            return events.Key(typed.name_of(key), None)
+    return message
+
+
 class TerminalDriver(LinuxDriver):
     """Reads keys, mouse and pastes, whatever bytes they come in, and writes whether or not the terminal is there."""
 
@@ -69,6 +113,8 @@ class TerminalDriver(LinuxDriver):
         if self._file is not None:
             self._file = Forgiving(self._file)  # type: ignore[assignment]  # the writing thread needs no more of it
         self._loop = asyncio.get_running_loop()
+        self.exact = False
+        """Whether keys are meant for a row just now."""
 
     def _sigtstp_application(self, *_: object) -> None:
         """Go on; a handler and not SIG_IGN, which an editor would inherit."""
@@ -89,21 +135,26 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Turn what comes from the terminal into messages, until the app ends."""
-        parser = XTermParser(self._debug)
+        parser = KeyParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
-                if selector.select(_IDLE_S):
+                if selector.select(parser.patience):
+                    parser.exact = self.exact
                     data = os.read(self.fileno, _AT_ONCE_BYTES)
                     if not data:
                         return  # the terminal is gone; the signal that says so ends the app
                     # The first byte of a letter is none yet, and to the parser no text is the end of all text.
                     if text := decode(data):
-                        for message in parser.feed(text):
-                            self.process_message(message)
-                for message in parser.tick():
-                    self.process_message(message)
+                        self._take(parser, parser.feed(text))
+                        if parser.exact and text[-1] == "\x1b":
+                            parser.hasten()
+                self._take(parser, parser.tick())
+
+    def _take(self, parser: KeyParser, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(pressed(message) if parser.exact else message)
 
     def write(self, data: str) -> None:
         """Write to the terminal, if there is anybody who does: it may be lent to an editor, or gone."""
