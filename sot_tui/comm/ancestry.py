@@ -167,7 +167,8 @@ def not_a_person(home: Home, pid: int) -> str:
     judged = judge(walk, "")
     if judged.agents:
         return f"it runs below {judged.agents[0]}, an agent"
-    if judged.verdict is Verdict.UNREAD:
+    # A command line that is empty belongs to a process that is just becoming another program.
+    if judged.verdict is Verdict.UNREAD or not all(process.args for process in walk.chain):
         return "its ancestors cannot be read in full"
     inside = any(process.args and _program(process.args[0]) == _CAPSULE for process in walk.chain)
     return "it runs inside a row" if inside else ""

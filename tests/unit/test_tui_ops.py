@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sot_tui.comm import ancestry, fleet_json
+from sot_tui.comm.disk import Disk
 from sot_tui.comm.fleet import Agent, Stance
+from sot_tui.comm.home import Home
 from sot_tui.engine.client import (
     Broadcast,
     BroadcastDone,
@@ -46,8 +48,6 @@ from tests.screens.real import hold_lock, kill
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from sot_tui.comm.home import Home
 
 LETTER = Letter(3, Kind.DIRECTED, "a", "h", "r", "hi", "2026-01-01T00:00:00Z", read=False, inbox="h", mark="1-2")
 
@@ -262,12 +262,30 @@ async def test_do_when_an_agent_or_a_capsule_is_above_then_refused_and_a_person_
 
 
 def test_person_when_a_process_is_itself_an_agent_or_cannot_be_read_then_it_is_none(home: Home) -> None:
-    with subprocess.Popen(["codex", "-c", "input()"], executable=sys.executable, stdin=subprocess.PIPE) as agent:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    words = ["codex", "-c", "print('up', flush=True); input()"]
+    with subprocess.Popen(words, executable=sys.executable, **pipes) as agent:  # type: ignore[call-overload]  # two pipes
         try:
+            assert agent.stdout.readline() == b"up\n"
             assert ancestry.not_a_person(home, agent.pid) == "it runs below codex, an agent"
         finally:
             agent.kill()
     assert ancestry.not_a_person(home, agent.pid) == "its ancestors cannot be read in full"
+
+
+class Blank(Disk):
+    """A disk on which this process is just becoming another program."""
+
+    def read(self, path: str) -> bytes:
+        return b"" if path == f"/proc/{os.getpid()}/cmdline" else super().read(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process is listed by ps")
+def test_person_when_a_process_has_no_command_line_then_it_is_none(comm_home: Path) -> None:
+    blank = Home(str(comm_home), Blank())
+    why = ancestry.not_a_person(blank, os.getpid())
+    assert why == ancestry.not_a_person(Home(str(comm_home)), os.getpid()) or why.startswith("its ancestors cannot")
+    assert why
 
 
 # -- the engine behind it ---------------------------------------------------------------------------------------------
