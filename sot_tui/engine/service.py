@@ -92,7 +92,6 @@ from sot_tui.engine.rows.dialogs import Dialogs
 from sot_tui.engine.rows.row import Refused
 from sot_tui.engine.rows.supervisor import BOOT_AT_ONCE, Rows
 from sot_tui.engine.rows.viewing import viewer_of
-from sot_tui.engine.server import Server, Site
 from sot_tui.engine.watch import watch
 
 if TYPE_CHECKING:
@@ -102,6 +101,7 @@ if TYPE_CHECKING:
     from sot_tui.comm.home import Home
     from sot_tui.engine.client import NotLive, Viewer
     from sot_tui.engine.rows.row import Row
+    from sot_tui.engine.server import Server
 
 T = TypeVar("T")
 
@@ -426,6 +426,8 @@ class Engine:
 
     async def _serve(self, well: Callable[[], None]) -> None:
         """Let this daemon be asked, once it knows its rows: from then on it rules on handles."""
+        from sot_tui.engine.server import Server, Site  # noqa: PLC0415  (behind the first frame: nobody asks before)
+
         await self._rows_are.wait()
         if self.rows is None:
             raise Unreadable("the rows are not known yet")
