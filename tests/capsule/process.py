@@ -131,11 +131,20 @@ class CapsuleRow:
         assert found.ended is not None
         return found
 
+    def processes(self) -> list[int]:
+        """Return every process whose command line names the row."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            with suppress(OSError):
+                if entry.name.isdecimal() and os.fsencode(self.folder) in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+        return [pid for pid in found if pid != os.getpid() and alive(pid)]
+
     def clean(self) -> None:
         """End whatever is left."""
         for wire in self.wires:
             wire.close()
-        for pid in self.pids:
+        for pid in {*self.pids, *self.processes()}:
             agents = _children(pid) if alive(pid) else []
             for one in (pid, *agents):
                 with suppress(ProcessLookupError):

@@ -260,12 +260,12 @@ def test_capsule_when_it_is_killed_at_any_moment_then_nothing_is_left_and_the_ro
             start_new_session=True,
         )
         until_moment(mixer.uniform(0, 0.6))
-        killed = processes_of(str(row.folder))
+        killed = row.processes()
         for pid in killed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         started.wait()
-        until(lambda: not processes_of(str(row.folder)), f"round {number}: nothing of it is left")
+        until(lambda: not row.processes(), f"round {number}: nothing of it is left")
         until(lambda: not agents_of(row), f"round {number}: no agent is left")
         assert not capsules.is_held(Disk(), str(row.folder)) if row.folder.exists() else True
         pointer = voyage.pointer(Disk(), str(row.folder))
@@ -282,16 +282,6 @@ def test_capsule_when_it_is_killed_at_any_moment_then_nothing_is_left_and_the_ro
 def until_moment(secs: float) -> None:
     """Let some time pass: the moment is the test's parameter, not a wait for anything."""
     time.sleep(secs)
-
-
-def processes_of(folder: str) -> list[int]:
-    """Return every capsule of a row."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdecimal() and os.fsencode(folder) in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-    return [pid for pid in found if pid != os.getpid() and alive(pid)]
 
 
 def agents_of(row: CapsuleRow) -> list[int]:

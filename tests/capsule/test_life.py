@@ -27,20 +27,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 
-def processes_of(row: CapsuleRow) -> list[int]:
-    """Return every process whose command line names the row."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and int(entry.name) != os.getpid():
-            try:
-                words = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if os.fsencode(row.folder) in words and alive(int(entry.name)):
-                found.append(int(entry.name))
-    return found
-
-
 # -- the start -------------------------------------------------------------------------------------------------------
 
 
@@ -49,7 +35,7 @@ def test_start_when_all_is_well_then_one_process_is_left_that_says_who_it_is(row
     assert up.code == 0, up
     said = json.loads(up.line)
     assert said == {"pid": up.pid, "start": SystemProcs().start_of(up.pid), "run": up.run}
-    assert processes_of(row) == [up.pid]
+    assert row.processes() == [up.pid]
     status = row.wire().status()
     assert {name: status[name] for name in ("lane", "pid", "start", "run", "row")} == {
         "lane": 1, **said, "row": str(row.folder),
@@ -149,7 +135,7 @@ def test_agent_when_started_then_it_stands_in_the_project_and_leads_its_own_term
 def nothing_left(row: CapsuleRow) -> Iterator[CapsuleRow]:
     """Check after the test that no process of the row runs, and that no run is on disk."""
     yield row
-    assert until(lambda: not processes_of(row), "no process is left")
+    assert until(lambda: not row.processes(), "no process is left")
     assert voyage.pointer(Home("/").disk, str(row.folder)) == ""
     assert not list((row.folder / "voyages").glob("*"))
     assert not os.path.exists(row.lane)
@@ -247,7 +233,7 @@ def test_start_when_another_capsule_holds_the_row_then_it_says_so_and_the_first_
     assert (second.code, second.line) == (HELD, "refused: another capsule holds this row")
     assert row.record() == before
     assert wire.shows("first")
-    assert processes_of(row) == row.pids
+    assert row.processes() == row.pids
 
 
 def test_start_when_the_rows_folder_is_a_file_then_it_is_refused(row: CapsuleRow) -> None:
@@ -264,7 +250,7 @@ def test_start_when_something_else_lies_where_the_socket_belongs_then_it_is_refu
     up = row.start("cat")
     assert (up.code, up.line) == (REFUSED, f"refused: {row.lane} is there, and is no socket")
     assert Path(row.lane).read_text() == "a person's"
-    assert not processes_of(row)
+    assert not row.processes()
 
 
 # -- a path too long for a socket ------------------------------------------------------------------------------------
@@ -363,7 +349,7 @@ def test_capsule_when_it_is_killed_then_its_agent_is_hung_up_on_and_the_row_can_
     agent, run = wire.agent(), row.record()
     os.kill(row.pids[0], signal.SIGKILL)
     until(lambda: not alive(agent), "the agent has ended")
-    assert not processes_of(row)
+    assert not row.processes()
     assert run is not None
     assert row.record(run.run) == run, "nobody has written how it ended"
     assert os.path.exists(row.lane), "the dead leave their socket behind"
@@ -465,7 +451,7 @@ def test_start_when_the_disk_is_full_then_it_is_refused_and_nothing_runs(small_d
     up = row.start("cat")
     assert up.code == REFUSED, up
     assert "No space left" in up.line
-    assert not processes_of(row)
+    assert not row.processes()
 
 
 def test_socket_when_a_dead_one_lies_there_then_it_is_replaced(row: CapsuleRow) -> None:
