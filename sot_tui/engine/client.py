@@ -16,7 +16,6 @@ from sot_tui.engine.rows.values import (
     History as History,
     Key as Key,
     Mouse as Mouse,
-    Paste as Paste,
     Snapshot as Snapshot,
 )
 

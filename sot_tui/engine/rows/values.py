@@ -1,8 +1,8 @@
 """A row's terminal as values: what it shows, what a person does at it, and the modes that say what of that is sent.
 
-Product, architecture: keys, mouse and pastes travel as values and are encoded in the capsule, which alone knows the
-terminal's modes. The capsule loads this module, so it stands on the standard library and imports no dataclass; the
-screens load it too, so it loads no terminal model.
+Product, architecture: keys and mouse travel as values, a paste as its text, and all are encoded in the capsule, which
+alone knows the terminal's modes. The capsule loads this module, so it stands on the standard library and imports no
+dataclass; the screens load it too, so it loads no terminal model.
 """
 
 from __future__ import annotations
@@ -39,12 +39,6 @@ class Mouse(NamedTuple):
     ctrl: bool = False
     alt: bool = False
     shift: bool = False
-
-
-class Paste(NamedTuple):
-    """Text from a clipboard."""
-
-    text: str
 
 
 class Modes(NamedTuple):
