@@ -36,8 +36,12 @@ VERBS = {
     "install": "put the script names (comm-poll.sh, ...) into the comm home",
     "doctor": "check that everything is set up, and say the next step",
     "info": "show every path and every setting",
+    "screen": "replay a recording of a screen, and say what the wake makes of it",
 }
-"""The verbs, each a module of the same name in `verbs/`, and what each is for."""
+"""The verbs, each a module of the same name in `verbs/` unless it is one of `ELSEWHERE`, and what each is for."""
+
+ELSEWHERE = {"screen": "sot_tui.engine.casts"}
+"""The verbs that no session calls, and that load what no session's may."""
 
 READ_ONLY = "--readonly"
 """What opens a dashboard that only looks."""
@@ -124,7 +128,7 @@ def _run(words: list[str]) -> int:
     verb = words[0]
     if verb in VERBS:
         # Called by name, so that nothing but the one verb is loaded.
-        module = __import__(f"sot_tui.verbs.{verb.replace('-', '_')}", fromlist=["main"])
+        module = __import__(ELSEWHERE.get(verb, f"sot_tui.verbs.{verb.replace('-', '_')}"), fromlist=["main"])
         return int(module.main(words[1:]))
     from sot_tui.verbs._session import say, tell
 

@@ -462,8 +462,8 @@ def test_verbs_when_asked_for_then_every_one_is_listed_and_light_words_only(run:
     code, out, _ = run("--help")
     assert code == 0
     verbs = {path.stem.replace("_", "-") for path in Path(cli.__file__).with_name("verbs").glob("[a-z]*.py")}
-    assert verbs == set(cli.VERBS)
-    for verb in verbs:
+    assert verbs == set(cli.VERBS) - set(cli.ELSEWHERE)
+    for verb in cli.VERBS:
         assert f"\n  {verb}" in out
 
 
