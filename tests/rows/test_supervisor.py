@@ -201,6 +201,39 @@ async def test_row_when_destroyed_then_it_has_ended_and_its_entry_and_file_are_g
         assert await rows.destroy("api") == Refused("unknown_workspace", "unknown workspace: api")
 
 
+async def test_row_when_its_end_cannot_be_written_then_is_not_removed_and_says_why(
+    supervised: Supervised, project: Path
+) -> None:
+    """A capsule ends only when its agent's end is on disk: on a full one its row is not removed, and says why."""
+    async with supervised() as rows:
+        rows.end_secs = 1.0
+        row = await made(rows, project)
+        (draft,) = (f"{path}/run.json.draft" for path in Path(folder_of(row), "voyages").iterdir())
+        os.mkdir(draft)
+        refused = await rows.destroy("api")
+        assert isinstance(refused, Refused)
+        assert refused.code == "capsule_end_not_reached"
+        assert refused.sentence.endswith("does not end: its end is not on disk yet: Is a directory")
+        assert now(rows).phase is Phase.ENDING
+        os.rmdir(draft)
+        await until(lambda: capsules(row) == [])
+        assert isinstance(await rows.destroy("api"), Gone)
+
+
+async def test_row_when_its_lock_cannot_be_looked_at_then_is_not_removed(supervised: Supervised, project: Path) -> None:
+    async with supervised() as rows:
+        rows.end_secs = 1.0
+        row = await made(rows, project)
+        lock = Path(folder_of(row), "supervisor.lock")
+        lock.unlink()
+        lock.mkdir()
+        refused = await rows.destroy("api")
+        assert isinstance(refused, Refused)
+        assert refused.code == "capsule_end_not_reached"
+        assert refused.sentence.endswith("whether its capsule lives cannot be told: Is a directory")
+        assert rows.find("api") is not None
+
+
 async def test_row_when_its_agent_ends_then_it_stays_and_says_how(supervised: Supervised, project: Path) -> None:
     async with supervised() as rows:
         row = await made(rows, project, command=("/bin/sh", "-c", "read x; exit $x"), name="api-box")

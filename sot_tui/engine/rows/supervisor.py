@@ -113,6 +113,8 @@ class Rows:
     ) -> None:
         """`blocking` runs work on the disk, `starting` the start of a capsule, each in threads; `told` logs a line."""
         self._crash_pauses = crash_pauses
+        self.end_secs = END_SECS
+        """How long the end of a run is waited for."""
         self._home = home
         self._environ = dict(environ)
         self.here = here
@@ -562,19 +564,23 @@ class Rows:
             return ""
         if row.phase is Phase.FOREIGN:
             return "its run belongs to another implementation"
+        clock = self._home.clock
+        deadline = clock.monotonic() + self.end_secs
         if await self._opened(kept) and kept.lane is not None:
             self._set(kept, phase=Phase.ENDING)
-            with suppress(LaneGone, LaneForeign):
+            with suppress(LaneGone, LaneForeign, TimeoutError):
                 await kept.lane.end(reason)
-                async with asyncio.timeout(END_SECS):
+                async with asyncio.timeout(self.end_secs):
                     await kept.lane.closed.wait()
-        clock = self._home.clock
-        deadline = clock.monotonic() + END_SECS
-        while not (over := await self._over(kept)) and clock.monotonic() < deadline:  # noqa: ASYNC110  (a lock file)
-            await asyncio.sleep(CLOSED_SECS)
+        try:
+            while not (over := await self._over(kept)) and clock.monotonic() < deadline:  # noqa: ASYNC110  (a lock file)
+                await asyncio.sleep(CLOSED_SECS)
+        except OSError as error:
+            return f"whether its capsule lives cannot be told: {error.strerror}"
         if not over:
             kept.poke.set()
-            return "its capsule is there, and does not end"
+            fault = kept.status.fault if await self._look(kept) and kept.status is not None else ""
+            return f"its capsule is there, and does not end{f': {fault}' if fault else ''}"
         await self._let_go(kept)
         if kept.row.phase is not Phase.ENDED:
             self._set(kept, phase=Phase.ENDED, ended=reason)
