@@ -9,12 +9,13 @@ import asyncio
 import base64
 import json
 import os
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from sot_tui.comm import inbox_lock
+from sot_tui.comm import inbox_lock, mounts
 from sot_tui.comm.clock import SystemClock, stamp
 from sot_tui.comm.inbox_lock import Grip, Held
 from sot_tui.engine import admission
@@ -59,6 +60,23 @@ def boxes(text: str) -> None:
     file = Path(os.environ["XDG_CONFIG_HOME"], "sot", "hosts.toml")
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
+
+
+class Late(SystemClock):
+    """A clock by which, in a thread that asks, all that is waited for comes `at` seconds after its first look."""
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.looked: set[int] = set()
+
+    def monotonic(self) -> float:
+        thread = threading.get_ident()
+        if thread == threading.main_thread().ident:
+            return super().monotonic()
+        if thread in self.looked:
+            return self.at
+        self.looked.add(thread)
+        return 0.0
 
 
 @pytest.fixture
@@ -370,6 +388,40 @@ async def test_file_when_a_guest_may_not_append_then_it_forwards_once_and_passes
             }
             assert len(hub.asked) == asked
     assert not Path(home.inbox("h")).exists()
+
+
+async def test_file_when_an_nfs_3_hub_recorded_itself_then_it_serves_other_boxes_over_the_wire(
+    comm_home: Path,
+) -> None:
+    """Contract, Sending: "A v3 hub writes none@<its machine> and serves other hosts over the wire."."""
+    boxes(TWO_BOXES.replace('hub = "hub"', 'hub = "atlas"'))
+    nfs3 = b"27 1 0:40 / / rw,relatime - nfs server:/export rw,vers=3,local_lock=none\n"
+    home = home_at(comm_home, disk=MountedDisk(nfs3), h=live(host="hub"))
+    record = comm_home / "inbox-lock-manager"
+    record.unlink()
+    assert mounts.record_lock_manager(home, named_hub=True).fault == ""
+    assert record.read_text() == "none@m1\nm1\n"
+    async with daemon(home) as one:
+        assert await burst(one.path, "comm.file", {**MAIL, "forwarded": True}, host="hub") == {"ok": True}
+    assert len(Path(home.inbox("h")).read_bytes().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("at", "heard"), [(2.9, True), (3.1, False)])
+async def test_file_when_the_hub_takes_its_time_then_a_guest_waits_for_the_lock_wait_and_a_second(
+    comm_home: Path, monkeypatch: pytest.MonkeyPatch, at: float, *, heard: bool
+) -> None:
+    """Contract, The one result: "a daemon gives a guest's forward ... the lock wait plus 1 second"."""
+    monkeypatch.setattr("sot_tui.comm.topology.runtime_base", lambda: str(comm_home.parent))
+    boxes(TWO_BOXES)
+    home = home_at(comm_home, disk=MountedDisk(STALE_MOUNT), procs=Machine("m9"), h=live())
+    (comm_home / "inbox-lock-manager").write_text("nfs4 server:/export\nm2\n")
+    path = comm_home.parent / "sot-relay.sock"
+    async with daemon(home._replace(clock=Late(at))) as one:
+        with Peer(path, {"comm.file": {"ok": True}}):
+            said = await file(one)
+    assert said == (
+        {"ok": True} if heard else {"error": f"the hub did not answer at unix:{path}", "code": "file_failed"}
+    )
 
 
 async def test_file_when_the_list_of_boxes_cannot_be_read_then_it_names_no_hub(comm_home: Path) -> None:
