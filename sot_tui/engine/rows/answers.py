@@ -170,6 +170,9 @@ class Answers:
             "phase": run.phase,
             "lag": run.emulation.lag,
             "synchronizing": run.synchronizing(),
+            "queued": len(run.child.waiting),
+            "inputs": run.inputs,
+            "person_s": run.person_s,
         }
         yield from _in_parts(told, run.emulation.changed(screen, since))
 
@@ -192,7 +195,8 @@ class Answers:
         yield self._offered(b"".join(part for part in data if part))
 
     def _mouse(self, _viewer: Viewer, message: dict[str, Any]) -> Iterator[dict[str, object]]:
-        yield self._offered(keys.mouse_bytes(lane_wire.mouse_of(message), modes_of(self._run.screen())))
+        mouse = lane_wire.mouse_of(message)
+        yield self._offered(keys.mouse_bytes(mouse, modes_of(self._run.screen())), by_person=mouse.what == "press")
 
     def _paste(self, viewer: Viewer, message: dict[str, Any]) -> Iterator[dict[str, object]]:
         part, text = lane_wire.text(message, "part", "whole"), lane_wire.text(message, "text")
@@ -232,9 +236,16 @@ class Answers:
             data = base64.b64decode(lane_wire.text(message, "data_b64"), validate=True)
         except (binascii.Error, ValueError) as error:
             raise Malformed("data_b64 is no base64") from error
-        yield self._offered(data)
+        if "revision" not in message:
+            yield self._offered(data)
+            return
+        # The wake: it types on what it saw, or not at all.
+        revision, inputs = (lane_wire.integer(message, name, 0, 1 << 53) for name in ("revision", "inputs"))
+        if self._pasting is not None or self._owed or not self._run.is_as_seen(revision, inputs):
+            raise NotDone("moved", "its screen is another one now; nothing was typed")
+        yield self._offered(data, by_person=False)
 
-    def _offered(self, data: bytes) -> dict[str, object]:
+    def _offered(self, data: bytes, *, by_person: bool = True) -> dict[str, object]:
         run = self._run
         if run.child.ended is not None:
             raise NotDone("ended", "its agent has ended; nothing was typed", accepted=False, queued=0)
@@ -245,6 +256,8 @@ class Answers:
             self._pasting, self._owed = None, self._owed + pasting.end
         if run.child.offer(self._owed + data):
             self._owed = b""
+            if by_person and data:
+                run.typed_into()
         else:
             why = "its agent does not read what is typed; nothing was typed"
             if len(data) > lane_wire.QUEUE_LIMIT:

@@ -159,7 +159,16 @@ class Lane:
         first = parts[0]
         try:
             screen = self._merged(first, parts)
-            return Snapshot(screen, str(first["phase"]), int(first["lag"]), bool(first["synchronizing"]))
+            person = first.get("person_s")
+            return Snapshot(
+                screen,
+                str(first["phase"]),
+                int(first["lag"]),
+                bool(first["synchronizing"]),
+                queued=int(first.get("queued", 0)),
+                inputs=int(first.get("inputs", 0)),
+                person_s=None if person is None else float(person),
+            )
         except (LookupError, TypeError, ValueError, Malformed) as error:
             raise self._broken(f"a screen that cannot be read: {error}") from error
 
@@ -228,6 +237,14 @@ class Lane:
     async def type(self, data: bytes) -> str:
         """Send bytes as they are; return why not."""
         return _too_much(len(data)) or await self._told("type", data_b64=base64.b64encode(data).decode())
+
+    async def type_on(self, data: bytes, seen: Snapshot) -> str:
+        """Send bytes if the screen is still the one that was seen and nobody typed since; return why not.
+
+        The capsule compares at the moment of typing, so that nothing which it knows of lies between look and key.
+        """
+        encoded = base64.b64encode(data).decode()
+        return await self._told("type", data_b64=encoded, revision=seen.screen.revision, inputs=seen.inputs)
 
     async def resize(self, columns: int, lines: int, who: str = "") -> str:
         """Give the terminal a size; return why not."""

@@ -68,6 +68,9 @@ class Run:
         """Why its end is not on disk yet; empty when nothing keeps it from that."""
         self.fault = ""
         """The last fault of this program's own that was not foreseen."""
+        self.inputs = 0
+        """How many times somebody has typed into it, the wake not counted."""
+        self._typed_at: float | None = None
         self._voyage = voyage
         self._began = clock.monotonic()
         self._is_ready = False
@@ -113,7 +116,30 @@ class Run:
         """Tell whether the agent is in the middle of a frame."""
         return self.emulation.synchronizing(self.clock.monotonic())
 
+    @property
+    def person_s(self) -> float | None:
+        """Return the seconds since somebody typed into it; None when nobody did."""
+        return None if self._typed_at is None else self.clock.monotonic() - self._typed_at
+
     # -- what is done to it ------------------------------------------------------------------------------------------
+
+    def typed_into(self) -> None:
+        """Note that somebody types into it."""
+        self.inputs += 1
+        self._typed_at = self.clock.monotonic()
+
+    def is_as_seen(self, revision: int, inputs: int) -> bool:
+        """Tell whether its screen is what a reader saw, with all that the agent has written by now, and its input too.
+
+        What the terminal holds and nobody has read yet is taken in first: it may be the echo of a person's key.
+        """
+        if self.wants_output:
+            self.pump()
+        if self.emulation.waits:
+            self.child.answer(self.emulation.feed(self.clock.monotonic()))
+        if self.emulation.waits or self.synchronizing() or self.child.waiting or inputs != self.inputs:
+            return False
+        return self.screen().revision == revision
 
     def resize(self, columns: int, lines: int, who: str) -> None:
         """Give its terminal a size."""

@@ -68,6 +68,12 @@ class Snapshot(NamedTuple):
     """Bytes that the agent wrote and that are not on the screen yet; a screen that lags is never still."""
     synchronizing: bool
     """The agent is in the middle of a frame, of which the screen shows nothing yet."""
+    queued: int = 0
+    """Bytes of input that the agent has not read."""
+    inputs: int = 0
+    """How many times somebody has typed into the row, the wake not counted."""
+    person_s: float | None = None
+    """Seconds since the last of them; None when there was none."""
 
 
 class History(NamedTuple):
