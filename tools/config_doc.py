@@ -50,7 +50,8 @@ def _row(key: Key) -> str:
     default = f"`{_toml(key.default)}`"
     if key.variables:
         default = ", else ".join(f"`${name}`" for name in key.variables) + f", else {default}"
-    return f"| `{key.name}` | {_TYPES[key.kind]} | {default} | {key.help} |\n"
+    kind = " or ".join(f'`"{word}"`' for word in key.words) or _TYPES[key.kind]
+    return f"| `{key.name}` | {kind} | {default} | {key.help} |\n"
 
 
 def _toml(value: str | float) -> str:

@@ -30,6 +30,7 @@ class Kind(Enum):
     TEXT = "a text"
     SWITCH = "true or false"
     SECONDS = f"a number of seconds from 1 to {SECS_LIMIT}"
+    CHOICE = "one of its words"
 
 
 class Key(NamedTuple):
@@ -42,6 +43,13 @@ class Key(NamedTuple):
     """One sentence for a person."""
     variables: tuple[str, ...] = ()
     """Variables of the environment that set it when the file does not, the first that is set."""
+    words: tuple[str, ...] = ()
+    """What a choice may be."""
+
+    @property
+    def fits(self) -> str:
+        """What a value has to be, in words."""
+        return f"one of {', '.join(self.words)}" if self.words else self.kind.value
 
 
 KEYS = (
@@ -62,6 +70,14 @@ KEYS = (
     Key("mouse", Kind.SWITCH, True, "Take clicks and the wheel; when false, the terminal keeps the mouse to itself."),
     Key("doubt_secs", Kind.SECONDS, 300, "After how long without a heartbeat `working` becomes `working?`."),
     Key("editor", Kind.TEXT, "vi", "The command that a message is written or opened with.", ("VISUAL", "EDITOR")),
+    Key(
+        "on_leave",
+        Kind.CHOICE,
+        "rows",
+        "When the last dashboard is closed, a background daemon (`sotd run`) goes on with the duties: when `rows` run, "
+        "`always`, or `never`.",
+        words=("rows", "always", "never"),
+    ),
 )
 """Every key there is, in the order in which they are shown."""
 
@@ -107,9 +123,9 @@ def read(environ: Mapping[str, str], disk: Disk | None = None) -> Config:
     for key in KEYS:
         values[key.name], sources[key.name] = _unless_in_file(key, environ)
         if key.name in said:
-            value = _fitting(key.kind, said[key.name])
+            value = _fitting(key, said[key.name])
             if value is None:
-                warnings.append(f"{path}: {key.name!r} is not {key.kind.value}")
+                warnings.append(f"{path}: {key.name!r} is not {key.fits}")
             else:
                 values[key.name], sources[key.name] = value, Source.FILE
     known = {key.name for key in KEYS}
@@ -124,10 +140,11 @@ def _unless_in_file(key: Key, environ: Mapping[str, str]) -> tuple[str | bool | 
     return key.default, Source.DEFAULT
 
 
-def _fitting(kind: Kind, value: object) -> str | bool | float | None:
-    """Return a value of the file if it is of the kind; `true` is no number, whatever Python says."""
-    if kind is Kind.TEXT:
-        return value if isinstance(value, str) else None
+def _fitting(key: Key, value: object) -> str | bool | float | None:
+    """Return a value of the file if it fits the key; `true` is no number, whatever Python says."""
+    kind = key.kind
+    if kind in {Kind.TEXT, Kind.CHOICE}:
+        return value if isinstance(value, str) and value in (key.words or (value,)) else None
     if kind is Kind.SWITCH:
         return value if isinstance(value, bool) else None
     if isinstance(value, bool) or not isinstance(value, int | float):

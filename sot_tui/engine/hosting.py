@@ -90,6 +90,8 @@ class Hosting:
         self._what = what
         self._then = "; stop it first" if what == "daemon" else "; this one only looks until it ends"
         self._foreign = ""
+        self.unserved = ""
+        """Why the engine that hosts lets no window of this process in; empty where that was not asked."""
 
     @property
     def is_served_by_another(self) -> bool:
@@ -141,7 +143,8 @@ class Hosting:
         what = "daemon" if by.what == "daemon" else "dashboard"
         who = f"the {what} of pid {by.pid}" if by.pid else "another dashboard"
         what = "hosts" if by.home in {"", self._home.path} else f"hosts {by.home}"
-        return f"{who} {what}{self._then}"
+        why = f" and serves no window here: {self.unserved}" if self.unserved else ""
+        return f"{who} {what}{why}{self._then}"
 
 
 def label(environ: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from sot_tui.comm import (
     about,
+    ancestry,
     config,
     fleet as rules,
     look,
@@ -123,7 +124,7 @@ _EXECUTORS = ("registry", "look", "count", "inbox", "send", "search", "desk", "w
 class Engine:
     """The duties of one comm home, in this process; an asynchronous context that is alive while it is entered."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (where it runs, and what a test sets)
         self,
         home: Home,
         environ: Mapping[str, str],
@@ -133,8 +134,9 @@ class Engine:
         window: bool = True,
         tick_s: float = TICK_SECS,
         stamp_s: float = STAMP_SECS,
+        no_person: Callable[[Home, int], str] = ancestry.not_a_person,
     ) -> None:
-        """`hosting` is a claim on the duties that was made before; without a window nobody is the operator."""
+        """`hosting` is a claim on the duties that was made before; without any window nobody is the operator."""
         self._home = home
         self._tick_s, self._stamp_s = tick_s, stamp_s
         self._environ = environ
@@ -149,7 +151,10 @@ class Engine:
         """The control socket, while its duty runs."""
         self.serving = asyncio.Event()
         """Set while it can be asked there."""
-        self._window = window
+        self._window, self._no_person = window, no_person
+        self.windows = 0
+        """The windows of persons in other processes."""
+        self._attended = asyncio.Event()
         self._group = asyncio.TaskGroup()
         self._duties = Duties(self._group, home.clock, self._tell)
         self._hint, self._mail_hint = asyncio.Event(), asyncio.Event()
@@ -248,12 +253,25 @@ class Engine:
             self._duties.start("log", self._log)
             self._duties.start("rows", self._keep_rows)
             self._duties.start("socket", self._serve)
-        if hosts and self._window:
+        if hosts:
+            self._windows_are(0)
             self._duties.start("operator", self._be_operator)
-        else:
-            self._tell(OperatorStands(look.operator(self.fleet.host, self.config) if self.fleet.host else ""))
+        if not (hosts and self._window):
+            self._nobody_is_here()
         if not hosts:
             self._made.set()
+
+    def _nobody_is_here(self) -> None:
+        """Name the person's handle, as that of somebody who is not here."""
+        self._tell(OperatorStands(look.operator(self.fleet.host, self.config) if self.fleet.host else ""))
+
+    def _windows_are(self, elsewhere: int) -> None:
+        """Take note of the windows in other processes: the person is here as long as any window is open."""
+        self.windows = elsewhere
+        if self._window or elsewhere:
+            self._attended.set()
+        else:
+            self._attended.clear()
 
     async def _wait_to_host(self, well: Callable[[], None]) -> None:
         """Take the duties over when the dashboard that hosts them ends."""
@@ -379,8 +397,10 @@ class Engine:
     async def _be_operator(self, well: Callable[[], None]) -> None:
         """Join as the person's own handle, and stamp it each minute; an entry that somebody removed is joined anew."""
         await self._made.wait()
+        await _awaited(self._attended, well)
         person = operator.operator_of(self._home, self._environ, self.config.of("operator"))
         while True:
+            await _awaited(self._attended, well)
             await self._wait_for_registry()
             await self._may_write.wait()
             handle = await self._in("registry", lambda: operator.join(self._home, self._environ, person))
@@ -391,6 +411,10 @@ class Engine:
             self._hint.set()
             well()
             while not await _until(self._unlisted, self._stamp_s):
+                if not self._attended.is_set():
+                    self._mailroom.person = None
+                    self._nobody_is_here()
+                    break
                 await self._may_write.wait()
                 stamped = await self._in("registry", lambda: registry.touch(self._home, person.handle))
                 if isinstance(stamped, registry.NotWritten):
@@ -433,7 +457,12 @@ class Engine:
             raise Unreadable("the rows are not known yet")
         site = Site(self._home, self._environ, self.fleet.host, self._hosting.path, about.version())
         server = Server(
-            site, self.rows, LocalClient(self), lambda words, good: self._tell(Happened(What.WIRE, words, good))
+            site,
+            self.rows,
+            LocalClient(self),
+            lambda words, good: self._tell(Happened(What.WIRE, words, good)),
+            no_person=self._no_person,
+            windows=self._windows_are,
         )
         self.server = server
 
@@ -444,6 +473,7 @@ class Engine:
         try:
             await server.serve(begun)
         finally:
+            self._windows_are(0)
             self.serving.clear()
             self.server = None
             server.close()
@@ -737,6 +767,13 @@ def _host(home: Home, environ: Mapping[str, str]) -> str:
         return names.declared_host(environ, home.procs)
     except SotError:
         return ""  # the operator's duty says what is wrong with it
+
+
+async def _awaited(event: asyncio.Event, well: Callable[[], None]) -> None:
+    """Wait for an event; that it does not come is well."""
+    if not event.is_set():
+        well()
+    await event.wait()
 
 
 async def _until(event: asyncio.Event, seconds: float) -> bool:

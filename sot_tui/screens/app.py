@@ -1,8 +1,8 @@
 """The app: it holds the desk, hands notices on to the screens, and ends cleanly.
 
-`main` is the one place where this room meets the engine itself: the dashboard hosts it. What the first frame does not
-show is loaded behind it: the engine, and every screen but the nav. SIGTERM, SIGHUP and SIGINT give the terminal back
-and end the app, from before the terminal is touched on.
+`main` is the one place where this room meets the engine itself: the dashboard takes its seat there. What the first
+frame does not show is loaded behind it: the engine, and every screen but the nav. SIGTERM, SIGHUP and SIGINT give the
+terminal back and end the app, from before the terminal is touched on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import gc
 import os
 import signal
+import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -232,18 +233,22 @@ async def _dashboard(*, readonly: bool) -> int:
     finally:
         app.shown.set()
         ended.set()
-        await hosting
+        told = await hosting
+    if told:
+        with suppress(OSError):  # the terminal may be gone
+            print(f"sot-tui: {visible(told)}", file=sys.stderr)  # noqa: T201  (the one line a person reads)
     return app.return_code or 0
 
 
-async def _host(home: Home, app: SotApp, client: ComingClient, ended: asyncio.Event, *, readonly: bool) -> None:
-    """Load the engine when the first frame stands, and host it until the app has ended."""
+async def _host(home: Home, app: SotApp, client: ComingClient, ended: asyncio.Event, *, readonly: bool) -> str:
+    """Load the engine when the first frame stands, and sit at it until the app has ended; return what is to be told."""
     await app.shown.wait()
     try:
-        from sot_tui.engine.service import LocalClient, engine_here
+        from sot_tui.engine.seat import seat_here
 
-        async with engine_here(home, os.environ, readonly=readonly) as engine:
-            client.come(LocalClient(engine))
+        seat = seat_here(home, os.environ, readonly=readonly)
+        async with seat:
+            client.come(seat)
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), _FURTHER_AFTER_SECS)
             for name in () if ended.is_set() else _FURTHER_SCREENS:
@@ -253,6 +258,7 @@ async def _host(home: Home, app: SotApp, client: ComingClient, ended: asyncio.Ev
             gc.freeze()
             gc.enable()
             await ended.wait()
+        return seat.leaving.sentence
     except BaseException as fault:
         client.fail(fault)
         raise

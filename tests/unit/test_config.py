@@ -37,11 +37,14 @@ def test_settings_when_there_is_no_file_then_every_default_and_no_warning() -> N
 
 def test_settings_when_the_file_sets_every_key_then_each_is_of_the_file() -> None:
     found = said(
-        'operator = "anna"\ntheme = "nord"\nascii = true\nmouse = false\ndoubt_secs = 12.5\neditor = "ed"\n', EDITOR="x"
+        'operator = "anna"\ntheme = "nord"\nascii = true\nmouse = false\ndoubt_secs = 12.5\neditor = "ed"\n'
+        'on_leave = "never"\n',
+        EDITOR="x",
     )
     assert found.warnings == ()
     assert set(found.sources.values()) == {Source.FILE}
     assert (found.of("operator"), found.of("theme"), found.of("editor")) == ("anna", "nord", "ed")
+    assert found.of("on_leave") == "never"
     assert (found.switch("ascii"), found.switch("mouse"), found.seconds("doubt_secs")) == (True, False, 12.5)
     assert set(found.values) == {key.name for key in KEYS}
 
@@ -74,6 +77,8 @@ def test_editor_when_the_file_names_none_then_the_environment_does(
         ("doubt_secs = 86401", "'doubt_secs' is not a number of seconds from 1 to 86400"),
         ("doubt_secs = nan", "'doubt_secs' is not a number of seconds from 1 to 86400"),
         ("doubt_secs = inf", "'doubt_secs' is not a number of seconds from 1 to 86400"),
+        ("on_leave = 'sometimes'", "'on_leave' is not one of rows, always, never"),
+        ("on_leave = true", "'on_leave' is not one of rows, always, never"),
         ("them = 'nord'", "the key 'them' is not known; perhaps 'theme' is meant"),
         ("[colours]\nx = 1", "the key 'colours' is not known"),
     ],
@@ -120,7 +125,7 @@ def test_settings_when_the_path_is_no_file_then_one_warning_and_no_wait(kind: st
 
 def test_keys_when_listed_then_every_default_is_of_its_kind_and_every_help_one_sentence() -> None:
     for key in KEYS:
-        assert config._fitting(key.kind, key.default) == key.default
+        assert config._fitting(key, key.default) == key.default
         assert key.help.endswith(".")
         assert key.kind is not Kind.SWITCH or isinstance(key.default, bool)
     assert len({key.name for key in KEYS}) == len(KEYS)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
-from typing import Any, ForwardRef, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, ForwardRef, Union, get_args, get_origin, get_type_hints
 
 from sot_tui.comm.proc_locks import InboxLocks
 from sot_tui.comm.registry_lock import Markers
@@ -43,7 +43,7 @@ def name_of(command: type[Command[Any]]) -> str:
 
 
 @cache
-def outcome_of(command: type[Command[Any]]) -> Any:
+def outcome_of(command: Any) -> Any:
     """Return the type of the outcome that a command has."""
     bases: tuple[Any, ...] = vars(command)["__orig_bases__"]
     (base,) = (base for base in bases if get_origin(base) is Command)
@@ -125,24 +125,23 @@ def _either(kinds: tuple[Any, ...], said: Any) -> Any:
 
 
 @cache
-def hints(kind: type[Any]) -> dict[str, Any]:
+def hints(kind: Any) -> dict[str, Any]:
     """Return the types of a record's fields."""
     return get_type_hints(kind, localns=_NAMES)
 
 
 @cache
-def _needed(kind: type[Any]) -> dict[str, bool]:
+def _needed(kind: Any) -> dict[str, bool]:
     """Return the fields of a record, and whether each has to be there."""
     if is_dataclass(kind):
         return {one.name: one.default is MISSING and one.default_factory is MISSING for one in fields(kind)}
-    named = cast("Any", kind)
-    return {name: name not in named._field_defaults for name in named._fields}
+    return {name: name not in kind._field_defaults for name in kind._fields}
 
 
-def _record(kind: type[Any], said: Any) -> Any:
+def _record(kind: Any, said: Any) -> Any:
     if not isinstance(said, dict):
         raise BadValue(f"it is no object for {kind.__name__}")
-    known, of = _needed(cast("Any", kind)), hints(cast("Any", kind))
+    known, of = _needed(kind), hints(kind)
     unknown = said.keys() - known
     if unknown:
         raise BadValue(f"{kind.__name__} has no field {min(unknown)!r}")
