@@ -93,8 +93,15 @@ class Pool:
 
         self._under_way += 1
         if self._under_way > self._made and self._made < self._limit:
-            self._made += 1
-            threading.Thread(target=self._run, name=f"sot-{self.name}-{self._made}", daemon=True).start()
+            name = f"sot-{self.name}-{self._made + 1}"
+            try:
+                threading.Thread(target=self._run, name=name, daemon=True).start()
+            except RuntimeError:  # the system has no thread left: those that were made do the work
+                if not self._made:
+                    self._under_way -= 1
+                    raise
+            else:
+                self._made += 1
         self._work.put(work)
         return await answer
 

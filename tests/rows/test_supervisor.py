@@ -290,6 +290,25 @@ async def test_capsule_when_killed_then_its_run_is_resumed(supervised: Supervise
         assert any("its capsule is gone" in line for line in rows.said)  # type: ignore[attr-defined]
 
 
+async def test_restart_when_it_fails_as_nobody_foresaw_then_is_told_and_tried_again(
+    supervised: Supervised, project: Path
+) -> None:
+    """A box that has no thread left, say: the row's watch goes on, and nobody has to find out by its silence."""
+    async with supervised(crash_pauses=(0.1, 0.1, 0.1, 0.1, 0.1)) as rows:
+        row = await made(rows, project)
+        start = rows._starting
+
+        async def fails_once(_work: object) -> None:
+            rows._starting = start
+            raise RuntimeError("can't start new thread")
+
+        rows._starting = fails_once  # type: ignore[assignment]
+        (capsule,) = capsules(row)
+        os.kill(capsule, signal.SIGKILL)
+        await runs_anew(rows, row.run)
+        assert "row 'api': RuntimeError: can't start new thread" in rows.said  # type: ignore[attr-defined]
+
+
 async def test_capsule_when_killed_while_no_daemon_runs_then_its_run_is_resumed_at_the_start(
     supervised: Supervised, project: Path
 ) -> None:

@@ -16,7 +16,7 @@ from sot_tui.comm.home import Home, ensure_home
 from sot_tui.engine import operator
 from sot_tui.engine.client import ANOTHER_WRITER, Recovery
 from sot_tui.engine.duties import FIRST_PAUSE, Duties
-from sot_tui.engine.executors import Executor
+from sot_tui.engine.executors import Executor, Pool
 from sot_tui.engine.fold import Event, Faulted, Mended
 from sot_tui.engine.observe import Observer
 from sot_tui.engine.watch import says_something
@@ -60,6 +60,22 @@ async def test_work_when_handed_over_then_runs_in_the_named_thread_and_its_fault
     with pytest.raises(ZeroDivisionError):
         await executor.run(lambda: 1 // 0)
     assert await executor.close(1.0)
+
+
+async def test_pool_when_the_system_has_no_thread_left_then_nothing_waits_for_one_that_was_never_made() -> None:
+    """A box full of processes: what could not be begun says so, and everything goes on as soon as there is room."""
+    pool = Pool("test", 2)
+    was = threading.stack_size(1 << 46)  # more than any address space holds, so no thread can be made
+    try:
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                await pool.run(lambda: 1)
+    finally:
+        threading.stack_size(was)
+    async with asyncio.timeout(10):
+        done = await asyncio.gather(pool.run(lambda: 1), pool.run(lambda: 2), pool.run(lambda: 3))
+    assert list(done) == [1, 2, 3]
+    pool.close()
 
 
 async def test_work_when_nobody_waits_for_it_any_more_then_is_done_all_the_same() -> None:

@@ -168,6 +168,11 @@ class Rows:
         self._listeners.append(changed)
         return lambda: self._listeners.remove(changed)
 
+    @property
+    def began(self) -> bool:
+        """Tell whether every row was looked at once; until then `stopped` may only mean that it was not."""
+        return self._began
+
     # -- looking -----------------------------------------------------------------------------------------------------
 
     def listed(self) -> tuple[Row, ...]:
@@ -466,15 +471,14 @@ class Rows:
             kept.poke.clear()
             try:
                 pause = await self._observed(kept)
+                if pause is not None:
+                    await asyncio.sleep(pause)
+                    await self._restart(kept)
             except SotError as fault:
                 self._told(f"row '{kept.row.slug}': {fault.sentence}", False)
-                continue
-            except OSError as fault:
-                self._told(f"row '{kept.row.slug}': {fault.strerror}", False)
-                continue
-            if pause is not None:
-                await asyncio.sleep(pause)
-                await self._restart(kept)
+            except Exception as fault:  # noqa: BLE001  (the top of a row's task: whatever it is, a person is told)
+                said = (fault.strerror if isinstance(fault, OSError) else "") or f"{type(fault).__name__}: {fault}"
+                self._told(f"row '{kept.row.slug}': {said}", False)
 
     async def _observed(self, kept: _Kept) -> float | None:
         """Look once; return after how long a crashed capsule is to be started again, None when it is not."""
