@@ -30,6 +30,7 @@ class RowBook:
     typed: list[tuple[str, bytes, bool]] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
     """The rows that a person has viewed."""
+    began: bool = True
     hold: asyncio.Event | None = None
     """What a typing waits for between its text and its Enter."""
     refuses: Refused | None = None

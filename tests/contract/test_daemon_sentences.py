@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -675,6 +676,19 @@ async def test_input_when_the_row_does_not_run_then_a_stopped_one_is_started_and
     said = await burst(one.path, "pty.input", typing("web", b"x"))
     assert said.get("ok", False) is (phase is Phase.STOPPED)
     assert said.get("code", "capsule_not_ready") == "capsule_not_ready"
+
+
+async def test_input_when_the_row_was_not_looked_at_yet_then_waited_for_and_nothing_is_started(one: Daemon) -> None:
+    """A daemon that has just started says `stopped` of a row whose capsule lives (daemon wire 4.3)."""
+    row = one.rows.add("web", phase=Phase.STOPPED)
+    one.rows.began, one.rows.refuses = False, Refused("capsule_not_ready", "its capsule lives")
+    async with Caller(one.path) as caller:
+        await caller.greet()
+        caller.say(request("pty.input", typing("web", b"x"), 2))
+        assert await caller.ask("ping", {}, 3) == {"ok": True}
+        one.rows.rows[row.id] = replace(row, phase=Phase.READY)
+        one.rows.began = True
+        assert (await caller.frame("pty.input"))["payload"]["ok"] is True
 
 
 async def test_screen_when_read_then_its_rows_without_the_blanks_at_their_ends(one: Daemon) -> None:

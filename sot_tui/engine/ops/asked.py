@@ -59,6 +59,10 @@ class Typed(Protocol):
 class Rows(Protocol):
     """The rows of this box, as the ops need them."""
 
+    @property
+    def began(self) -> bool:
+        """Tell whether every row was looked at once."""
+
     def listed(self) -> tuple[Row, ...]:
         """Return every row, in the order of their slugs."""
 

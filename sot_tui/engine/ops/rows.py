@@ -117,7 +117,7 @@ class Typing:
 
     @staticmethod
     async def _typed(control: Control, row: Row, data: bytes, *, enter: bool) -> Reply:
-        if row.phase is Phase.STOPPED:
+        if await _is_stopped(control, row.id):
             resumed = await control.rows.resume(row.id)
             if isinstance(resumed, Refused):
                 return refused("capsule_not_ready", resumed.sentence, phase=row.phase.value)
@@ -142,6 +142,20 @@ async def screen(control: Control, asked: Asked) -> Reply:
 def changed(action: str, row: Row) -> dict[str, object]:
     """Return the event of a row's change (daemon wire 2.3)."""
     return {"action": action, "slug": row.slug, "workspace_id": row.id}
+
+
+async def _is_stopped(control: Control, row_id: str) -> bool:
+    """Tell whether a row does not run; one that was not looked at yet is waited for, as long as a step may take."""
+    deadline = control.home.clock.monotonic() + READY_SECS
+    while True:
+        row = control.rows.find(row_id)
+        if row is None or row.phase is not Phase.STOPPED:
+            return False
+        if control.rows.began:
+            return True
+        if control.home.clock.monotonic() >= deadline:
+            return False
+        await asyncio.sleep(READY_POLL_SECS)
 
 
 async def _until_ready(control: Control, row_id: str) -> None:
