@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 OPS = (
     "comm.file", "agent.send", "agent.join", "workspace.list", "workspace.create", "workspace.destroy",
     "workspace.activate", "pty.input", "pty.screen", "ping", "version.query", "accounts.list", "fe.command.send",
-    "fe.presence", "fe.sessions", "tui.fleet", "tui.do", "hello", "nothing",
+    "fe.presence", "fe.sessions", "tui.fleet", "tui.do", "tui.state", "tui.window", "tui.more", "hello", "nothing",
 )  # fmt: skip
 KEYS = (
     "workspace_id", "handle", "from", "to", "text", "broadcast", "forwarded", "label", "project_root", "agent",
-    "data_b64", "enter", "origin", "cmd", "args", "target", "sessions", "command", "fields", "read", "blob", "id",
+    "data_b64", "enter", "origin", "cmd", "args", "target", "sessions", "command", "fields", "read", "blob", "id", "json", "ticket",
 )  # fmt: skip
 
 values = st.recursive(
