@@ -118,6 +118,8 @@ class Server:
         self._admission = Admission(site.version, site.host, site.home.path)
         self._ops = ops()
         self._connections: dict[Connection, None] = {}
+        self._kept_by: set[asyncio.Task[None]] = set()
+        """One for each connection from the moment it is accepted: many of them can come in one burst."""
         self._admitted: dict[Connection, None] = {}
         self._gone: deque[tuple[str, float]] = deque(maxlen=GONE_LIMIT)
         self._ring: deque[tuple[int, bytes]] = deque()
@@ -227,6 +229,7 @@ class Server:
                 await asyncio.sleep(ACCEPT_PAUSE_SECS)
                 continue
             self._take(accepted)
+            await asyncio.sleep(0)  # accepting goes on without a pause while there is somebody to accept
 
     def _take(self, accepted: socket.socket) -> None:
         """Let an accepted connection in, unless its peer is of another account or there are too many."""
@@ -237,10 +240,12 @@ class Server:
             return
         if not own:
             self._turned_away("a process of another account was turned away from the control socket")
-        elif len(self._connections) >= CONNECTIONS_LIMIT:
+        elif len(self._kept_by) >= CONNECTIONS_LIMIT:
             self._turned_away(f"there are {CONNECTIONS_LIMIT} connections; one more was turned away")
         elif self._group is not None and not self._draining:
-            self._group.create_task(self._kept(accepted, pid), name="sot-connection")
+            task = self._group.create_task(self._kept(accepted, pid), name="sot-connection")
+            self._kept_by.add(task)
+            task.add_done_callback(self._kept_by.discard)
             return
         accepted.close()
 

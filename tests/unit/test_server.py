@@ -8,6 +8,7 @@ import os
 import socket
 import stat
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -209,6 +210,35 @@ async def test_clients_when_there_are_too_many_then_one_more_is_closed_at_once(
         await second.greet()
         assert await third.ends() == b""
         assert await first.ask("ping", {}) == {"ok": True}
+
+
+async def test_clients_when_too_many_come_in_one_burst_then_no_more_are_let_in(
+    one: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Docs, wire: 512 connections. They wait in the listener's queue, and are accepted one after another."""
+    monkeypatch.setattr(server, "CONNECTIONS_LIMIT", 2)
+    with ExitStack() as stack:
+        knocking = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(6)]
+        for each in knocking:
+            each.connect(one.path)  # blocking: the loop accepts none of them meanwhile
+
+        def shut() -> int:
+            return sum(_is_shut(each) for each in knocking)
+
+        await until(lambda: shut() >= 4)
+        assert shut() == 4
+        async with Caller(one.path) as late:
+            assert await late.ends() == b""
+    await until(lambda: not one.server._kept_by)
+    async with Caller(one.path) as late:
+        await late.greet()
+
+
+def _is_shut(one: socket.socket) -> bool:
+    try:
+        return one.recv(1, socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
 
 
 async def test_reader_when_it_takes_no_event_then_it_is_dropped_and_nobody_else_waits(one: Daemon) -> None:
