@@ -17,6 +17,7 @@ from sot_tui.comm import facts
 from sot_tui.comm.clock import age_text, seconds_of
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.registry import LIVE_SECS, is_live_stamp
+from sot_tui.comm.wakes import Unwoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -58,6 +59,8 @@ class State(Enum):
     """The entry holds no evidence of any state."""
     YOU = "you"
     """The person's own handle: no session, no work state."""
+    ENDED = "ended"
+    """The run of a row that no session has joined from is over; the row stays."""
     STALE = "stale"
     """No stamp within the ten minutes: whoever sends to it is refused."""
 
@@ -71,8 +74,13 @@ _RANK = {
     State.IDLE: 5,
     State.SILENT: 6,
     State.YOU: 7,
-    State.STALE: 8,
+    State.ENDED: 8,
+    State.STALE: 9,
 }
+_OVER = {"stopped": "it is not running", "ended_no_respawn": "its run has ended", "terminal": "it was given up"}
+"""The phases of a row that does not run, and the words for them."""
+_ROW_KEY = "row:"
+"""What the key of a line begins with that is no handle's: no handle holds a colon."""
 
 
 _TITLED = (State.WORKING, State.DONE, State.STALE)
@@ -107,6 +115,8 @@ class Agent(NamedTuple):
     status_at: str = ""
     malformed: bool = False
     """The registry holds something under this handle that is no object."""
+    label: str = ""
+    """The label of a row that no entry stands for; empty for a handle."""
 
 
 class RowSeen(NamedTuple):
@@ -286,6 +296,8 @@ class Fleet(NamedTuple):
     """How many lines the event log has had."""
     rows: Mapping[str, RowSeen] = MappingProxyType({})
     """The rows that the daemon of this box runs, by their ids, in the order of their slugs."""
+    unwoken: Mapping[str, Unwoken] = MappingProxyType({})
+    """Why the rows with unread mail are not woken, by handle."""
 
     def mail_of(self, handle: str) -> Mail:
         """Return what is known of a handle's mail."""
@@ -391,6 +403,83 @@ def _fact(state: State | None, told: list[str]) -> str:
     return next((name for name in made_by.get(state, ()) if name in told), "") if state else ""
 
 
+def called(one: Agent) -> str:
+    """Return the name that a line shows: the handle, else the label of its row."""
+    return one.label or one.handle
+
+
+def row_of(fleet: Fleet, one: Agent) -> RowSeen | None:
+    """Return the row of this box that a line stands for; None when it has none here.
+
+    An entry's `workspace_id` says which; one that names none is a row's when it bears the row's handle.
+    """
+    if not is_here(fleet, one):
+        return None
+    if one.workspace_id:
+        return fleet.rows.get(one.workspace_id)
+    return next((row for row in fleet.rows.values() if row.handle == one.handle), None) if one.handle else None
+
+
+def line_of(fleet: Fleet, key: str) -> Agent | None:
+    """Return what a line of the nav stands for, by its key: an entry, or a row that has none; None when it is gone."""
+    one = fleet.agents.get(key)
+    if one is not None or not key.startswith(_ROW_KEY):
+        return one
+    row = fleet.rows.get(key.removeprefix(_ROW_KEY))
+    return None if row is None or _has_entry(fleet, row, _bound_rows(fleet)) else _row_line(fleet, row)
+
+
+def lines(fleet: Fleet) -> tuple[Agent, ...]:
+    """Return everything that has a line in the nav: each handle of the registry, each row of this box without one."""
+    bound = _bound_rows(fleet) if fleet.rows else set()
+    rows = (row for row in fleet.rows.values() if not _has_entry(fleet, row, bound))
+    return (*fleet.agents.values(), *(_row_line(fleet, row) for row in rows))
+
+
+def row_key(row: str) -> str:
+    """Return the key of the line of a row that has no entry."""
+    return f"{_ROW_KEY}{row}"
+
+
+def joined_as(fleet: Fleet, row: str, now: float) -> str:
+    """Return the handle as which a session has joined in a row and is live; "" while none has.
+
+    An entry that is only announced (`spawning`) is no session yet, however often its daemon stamps it.
+    """
+    for one in fleet.agents.values():
+        if one.workspace_id == row and one.status != "spawning" and is_here(fleet, one) and is_live(fleet, one, now):
+            return one.handle
+    return ""
+
+
+def _bound_rows(fleet: Fleet) -> set[str]:
+    """Return the rows that an entry of this box names."""
+    return {one.workspace_id for one in fleet.agents.values() if one.workspace_id and is_here(fleet, one)}
+
+
+def _has_entry(fleet: Fleet, row: RowSeen, bound: set[str]) -> bool:
+    """Tell whether an entry stands for a row: one that names it, or an unbound one that bears its handle."""
+    own = fleet.agents.get(row.handle) if row.handle else None
+    return row.id in bound or (own is not None and is_here(fleet, own) and not own.workspace_id)
+
+
+def _row_line(fleet: Fleet, row: RowSeen) -> Agent:
+    return Agent(row_key(row.id), fleet.host, row.id, root=row.root, label=row.label or row.slug)
+
+
+def program_of(row: RowSeen | None) -> str:
+    """Return what runs in a row, for a person: `claude`, `codex`, `shell`, or the name of its command."""
+    return "" if row is None else "shell" if row.agent == "none" else row.agent
+
+
+def end_of(row: RowSeen | None) -> str:
+    """Return how a row's run came to its end, "" when it is not known to have."""
+    if row is None or row.phase not in _OVER:
+        return ""
+    why = row.error or row.ended
+    return f"{_OVER[row.phase]}: {why}" if why else _OVER[row.phase]
+
+
 def is_live(fleet: Fleet, one: Agent, now: float) -> bool:
     """Tell whether a handle is live at `now`, by the contract's one rule."""
     return is_live_stamp(one.last_seen, now, fleet.live_secs)
@@ -407,18 +496,30 @@ def state_of(fleet: Fleet, one: Agent, now: float) -> State:
         return State.YOU
     if one.malformed:
         return State.SILENT
+    if one.label:
+        return State.ENDED if end_of(row_of(fleet, one)) else State.SILENT
     if not is_live(fleet, one, now):
         return State.STALE
     return one.state or State.SILENT
 
 
 def derive(fleet: Fleet, one: Agent, now: float) -> Shown:
-    """Return what the line of an agent says at `now`."""
+    """Return what the line of an agent says at `now`; that its row's run is over stands before all it said."""
+    shown = _derived(fleet, one, now)
+    end = end_of(row_of(fleet, one))
+    if not end or one.label:
+        return shown
+    return shown._replace(summary=f"{end} · {shown.summary}" if shown.summary else end, doubtful=True)
+
+
+def _derived(fleet: Fleet, one: Agent, now: float) -> Shown:
     state = state_of(fleet, one, now)
     if state is State.YOU:
         return _your_line(fleet, one)
     if one.malformed:
         return Shown(State.SILENT, State.SILENT.value, "its registry entry is no object", None, doubtful=True)
+    if one.label:
+        return _unjoined(row_of(fleet, one), state)
     if state is State.STALE:
         return _stale(one, now)
     since = seconds_of(one.status_at)
@@ -431,6 +532,16 @@ def derive(fleet: Fleet, one: Agent, now: float) -> Shown:
         said = f"{OTHER_BOX} · {one.summary}" if one.summary else OTHER_BOX
         return Shown(one.state, one.state.value, said, since, doubtful=True)
     return Shown(one.state, one.state.value, one.summary, since)
+
+
+def _unjoined(row: RowSeen | None, state: State) -> Shown:
+    """Return the line of a row without an entry: what it does is not known, so it is not shown as idle."""
+    if state is State.ENDED:
+        return Shown(state, state.value, end_of(row), None, doubtful=True)
+    said = ["no session has joined"]
+    if row is not None and row.phase != "ready":
+        said = [row.phase, *([row.error] if row.error else []), *said]
+    return Shown(state, state.value, " · ".join(said), None, doubtful=True)
 
 
 def _your_line(fleet: Fleet, one: Agent) -> Shown:
@@ -498,18 +609,18 @@ def _oldest_first(wanted: Need) -> tuple[float, str]:
 
 
 def order(fleet: Fleet, now: float) -> tuple[str, ...]:
-    """Return the handles in the nav's order: what needs the person, oldest first, then by state and by name."""
+    """Return the keys of the lines in the nav's order: what needs the person, oldest first, then by state and name."""
     needed = [wanted.handle for wanted in needs_you(fleet, now) if wanted.handle]
     there = set(needed)
-    rest = [handle for handle in fleet.agents if handle not in there]
-    rest.sort(key=lambda handle: (_RANK[state_of(fleet, fleet.agents[handle], now)], handle.lower(), handle))
-    return (*needed, *rest)
+    rest = [one for one in lines(fleet) if one.handle not in there]
+    rest.sort(key=lambda one: (_RANK[state_of(fleet, one, now)], called(one).lower(), called(one), one.handle))
+    return (*needed, *(one.handle for one in rest))
 
 
 def counts(fleet: Fleet, now: float) -> Counts:
     """Return the numbers of the header at `now`."""
     by_state = dict.fromkeys(State, 0)
-    for one in fleet.agents.values():
+    for one in lines(fleet):
         by_state[state_of(fleet, one, now)] += 1
     return Counts(len(needs_you(fleet, now)), MappingProxyType(by_state), fleet.mail_of(fleet.operator).unread)
 
@@ -549,13 +660,13 @@ def terms(text: str, fields: frozenset[str] = _FILTER_FIELDS) -> tuple[Term, ...
     return tuple(found)
 
 
-def filtered(fleet: Fleet, handles: Iterable[str], text: str, now: float) -> tuple[str, ...]:
-    """Return those handles that every word of a filter lets through, in the order given."""
+def filtered(fleet: Fleet, keys: Iterable[str], text: str, now: float) -> tuple[str, ...]:
+    """Return those lines that every word of a filter lets through, in the order given."""
     wanted = terms(text)
     return tuple(
-        handle
-        for handle in handles
-        if (one := fleet.agents.get(handle)) is not None
+        key
+        for key in keys
+        if (one := line_of(fleet, key)) is not None
         and (not wanted or _lets_through(wanted, one, derive(fleet, one, now)))
     )
 
@@ -569,7 +680,7 @@ def _fits(term: Term, one: Agent, shown: Shown) -> bool:
         return one.host.casefold().startswith(term.text)
     if term.field == "state":
         return any(word.startswith(term.text) for word in (shown.state.value, shown.word))
-    return any(term.text in text.casefold() for text in (one.handle, shown.word, shown.summary, one.host, one.repo))
+    return any(term.text in text.casefold() for text in (called(one), shown.word, shown.summary, one.host, one.repo))
 
 
 def explain(fleet: Fleet, one: Agent, now: float) -> tuple[Reason, ...]:
@@ -580,12 +691,19 @@ def explain(fleet: Fleet, one: Agent, now: float) -> tuple[Reason, ...]:
         reasons.append(Reason("set aside", f"by you, until something changes: {wanted.why.value}"))
     elif wanted is not None:
         reasons.append(Reason("needs you", wanted.why.value))
-    reasons.append(Reason("live", _live(fleet, one, now)))
-    reasons.append(Reason("mail", _mail(fleet.mail_of(one.handle))))
-    if one.workspace_id:
+    if not one.label:
+        reasons.append(Reason("live", _live(fleet, one, now)))
+        reasons.append(Reason("mail", _mail(fleet.mail_of(one.handle))))
+    if one.handle in fleet.unwoken:
+        reasons.append(Reason("wake", _wake(fleet.unwoken[one.handle], now)))
+    if one.workspace_id or row_of(fleet, one) is not None:
         reasons.append(Reason("row", _row(fleet, one)))
     reasons.append(Reason("root", one.root or "not said"))
     return tuple(reasons)
+
+
+def _wake(why: Unwoken, now: float) -> str:
+    return f"not woken: {why.reason}, for {age_text(max(0.0, now - why.since))}"
 
 
 def _why(fleet: Fleet, one: Agent, now: float) -> str:
@@ -593,6 +711,9 @@ def _why(fleet: Fleet, one: Agent, now: float) -> str:
         return "the registry holds something under this handle that is no object"
     if one.handle == fleet.operator:
         return "this is you: a handle without a session"
+    if one.label:
+        end = end_of(row_of(fleet, one))
+        return f"{end}; no session has joined in it" if end else "no session has joined in it: what it does is not known"
     if one.state is None:
         return "no signal: its hooks are not installed, or no turn has run since it joined"
     said = {
@@ -615,10 +736,12 @@ def _why(fleet: Fleet, one: Agent, now: float) -> str:
 
 
 def _row(fleet: Fleet, one: Agent) -> str:
-    row = fleet.rows.get(one.workspace_id)
-    if row is None or not is_here(fleet, one):
+    row = row_of(fleet, one)
+    if row is None:
         return one.workspace_id
-    return " · ".join(part for part in (one.workspace_id, row.phase, row.ended, row.error) if part)
+    handle = f"@{row.handle} is its handle" if one.label and row.handle else ""
+    told = (row.id, f"'{row.label or row.slug}'", program_of(row), row.phase, row.ended, row.error, handle)
+    return " · ".join(part for part in told if part)
 
 
 def _clock(at: float) -> str:

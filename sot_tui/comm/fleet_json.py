@@ -14,14 +14,14 @@ from sot_tui.comm.light import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from sot_tui.comm.fleet import Agent, Fleet, LockState, Mail, Need
+    from sot_tui.comm.fleet import Agent, Fleet, LockState, Mail, Need, RowSeen
 
 _VERSION_LIMIT = 1 << 53
 """What is above it, no reader of JSON need hold exactly; no protocol has such a version."""
 
 
 def fleet_object(fleet: Fleet, now: float) -> dict[str, Any]:
-    """Return a fleet as JSON has it: who needs the person first, every handle in the nav's order."""
+    """Return a fleet as JSON has it: who needs the person first, every line in the nav's order."""
     counted = rules.counts(fleet, now)
     version = fleet.registry.version
     known = isinstance(version, int) and not isinstance(version, bool) and abs(version) < _VERSION_LIMIT
@@ -38,16 +38,19 @@ def fleet_object(fleet: Fleet, now: float) -> dict[str, Any]:
         },
         "needs_you": [need_object(wanted) for wanted in rules.needs_you(fleet, now)],
         "registry_lock": _lock_object(fleet.lock, now),
-        "agents": [agent_object(fleet, fleet.agents[handle], now) for handle in rules.order(fleet, now)],
+        "agents": [
+            agent_object(fleet, one, now) for key in rules.order(fleet, now) if (one := rules.line_of(fleet, key))
+        ],
     }
 
 
 def agent_object(fleet: Fleet, one: Agent, now: float) -> dict[str, Any]:
-    """Return one handle as JSON has it."""
+    """Return one line of the nav as JSON has it; a row without an entry has no handle."""
+    row = rules.row_of(fleet, one)
     shown = rules.derive(fleet, one, now)
     wanted = rules.need(fleet, one, now)
     return {
-        "handle": one.handle,
+        "handle": None if one.label else one.handle,
         "host": one.host or None,
         "here": rules.is_here(fleet, one),
         "state": shown.state.value,
@@ -64,10 +67,23 @@ def agent_object(fleet: Fleet, one: Agent, now: float) -> dict[str, Any]:
         "fact": one.fact or None,
         "turn_by": one.by or None,
         "mail": _mail_object(fleet.mail_of(one.handle)),
-        "row": one.workspace_id or None,
+        "row": one.workspace_id or (row.id if row else None),
+        "run": _run_object(row),
         "repo": one.repo or None,
         "root": one.root or None,
         "expertise": list(one.expertise),
+    }
+
+
+def _run_object(row: RowSeen | None) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    return {
+        "label": row.label,
+        "program": rules.program_of(row),
+        "phase": row.phase,
+        "ended": row.ended or None,
+        "error": row.error or None,
     }
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _STATE_CELLS = 11
 _MAIL_CELLS = 4
 _AGE_CELLS = 6
+_AGENT_CELLS = 7
 _NARROW_CELLS = 4 + _MAIL_CELLS + _AGE_CELLS + 1
 """What the narrow columns take beside the handle."""
 
@@ -34,17 +35,19 @@ class Columns(NamedTuple):
     state: int
     summary: int
     mail: int
+    agent: int
     host: int
 
 
 def columns(fleet: Fleet, width: int) -> Columns:
     """Return the columns for a width: shape, handle and age alone when narrow, everything when wide."""
     if width < MEDIUM_FROM:
-        return Columns(max(8, width - _NARROW_CELLS), 0, 0, _MAIL_CELLS, 0)
+        return Columns(max(8, width - _NARROW_CELLS), 0, 0, _MAIL_CELLS, 0, 0)
     most, host = (30, 14) if width >= WIDE_FROM else (22, 0)
     handle = max(12, min(most, longest(fleet)))
-    used = 4 + _STATE_CELLS + handle + 2 + _MAIL_CELLS + _AGE_CELLS + (host + 2 if host else 0) + 1
-    return Columns(handle, _STATE_CELLS, max(0, width - used), _MAIL_CELLS, host)
+    agent = _AGENT_CELLS if host else 0
+    used = 4 + _STATE_CELLS + handle + 2 + _MAIL_CELLS + _AGE_CELLS + sum(cells + 2 for cells in (agent, host) if cells)
+    return Columns(handle, _STATE_CELLS, max(0, width - used - 1), _MAIL_CELLS, agent, host)
 
 
 def narrow_width(fleet: Fleet, most: int) -> int:
@@ -53,8 +56,8 @@ def narrow_width(fleet: Fleet, most: int) -> int:
 
 
 def longest(fleet: Fleet) -> int:
-    """Return the cells of the longest handle."""
-    return max((show.width(show.plain(handle)) for handle in fleet.agents), default=0)
+    """Return the cells of the longest name of a line."""
+    return max((show.width(show.plain(rules.called(one))) for one in rules.lines(fleet)), default=0)
 
 
 _COUNTED = (  # who is blocked needs the person, and stands in that number already
@@ -64,6 +67,7 @@ _COUNTED = (  # who is blocked needs the person, and stands in that number alrea
     (State.WAITING, "waiting"),
     (State.IDLE, "idle"),
     (State.SILENT, "no signal"),
+    (State.ENDED, "ended"),
 )
 
 
@@ -121,12 +125,14 @@ def heads(cells: Columns) -> str:
     summary = show.fit("SUMMARY", cells.summary)
     head = "    " + show.fit("STATE", cells.state) + show.fit("HANDLE", cells.handle) + "  " + summary
     head += show.fit_right("MAIL", cells.mail) + show.fit_right("SINCE", _AGE_CELLS)
-    return head + "  " + show.fit("HOST", cells.host) if cells.host else head
+    if not cells.host:
+        return head
+    return head + "  " + show.fit("AGENT", cells.agent) + "  " + show.fit("HOST", cells.host)
 
 
-def line(fleet: Fleet, handle: str, cells: Columns, now: float, *, chosen: bool) -> tuple[Piece, ...]:
-    """Return the line of a handle; nothing when the registry does not list it."""
-    one = fleet.agents.get(handle)
+def line(fleet: Fleet, key: str, cells: Columns, now: float, *, chosen: bool) -> tuple[Piece, ...]:
+    """Return the line of a handle, or of a row without one; nothing when it is gone."""
+    one = rules.line_of(fleet, key)
     if one is None:
         return ()
     old = fleet.registry.reading is Reading.UNREADABLE
@@ -153,13 +159,15 @@ def _pieces(fleet: Fleet, one: Agent, shown: Shown, cells: Columns, manner: _Man
     ]
     if cells.state:
         pieces.append(Piece(show.fit(shown.word, cells.state), state_part))
-    pieces.append(Piece(show.fit(show.plain(one.handle), cells.handle), handle_part))
+    pieces.append(Piece(show.fit(show.plain(rules.called(one)), cells.handle), handle_part))
     if cells.state:
         pieces.append(Piece("  " + show.fit(show.plain(shown.summary), cells.summary), weak))
     mail = fleet.mail_of(one.handle)
     pieces.append(Piece(show.fit_right(_mail_sign(mail.trust, mail.unread), cells.mail), _mail_part(mail, manner.old)))
     pieces.append(Piece(show.fit_right(show.age(shown.since, manner.now), _AGE_CELLS), "dim"))
     if cells.host:
+        program = show.plain(rules.program_of(rules.row_of(fleet, one))) or "–"
+        pieces.append(Piece("  " + show.fit(program, cells.agent), "dim"))
         pieces.append(Piece("  " + show.fit(show.plain(one.host) or "–", cells.host), "dim"))
     return pieces
 

@@ -33,6 +33,7 @@ _MEANING = {
     State.IDLE: "nothing is going on",
     State.SILENT: "no hook has spoken: its state is not known",
     State.YOU: "your own handle",
+    State.ENDED: "a row's run is over; the row stays, and can run again",
     State.STALE: "not seen for ten minutes: a message to it is refused",
 }
 
@@ -81,7 +82,7 @@ class HelpScreen(Dialog[None]):
         return Content("\n").join(lines)
 
     def _key_line(self, action: actions.Action) -> Content:
-        return self._line(" ".join(actions.spoken(key) for key in action.keys), action.help, "b $accent")
+        return self._line(actions.spoken_keys(action), action.help, "b $accent")
 
     def _line(self, label: str, text: str, style: str) -> Content:
         room = min(_MOST_CELLS, self.app.size.width * 9 // 10) - _FRAME_CELLS

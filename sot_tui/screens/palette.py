@@ -57,14 +57,19 @@ class Everything(Provider):
         if not isinstance(screen, Place):
             return
         for action in (*actions.of(screen.WHERE), *actions.of(Where.EVERYWHERE)):
-            keys = " ".join(map(actions.spoken, action.keys))
-            yield f"{_name(action)}  ({keys})", self._runner(action), _about(screen, action)
+            if action.each:
+                continue  # which of its keys is meant is not known here
+            yield f"{_name(action)}  ({actions.spoken_keys(action)})", self._runner(action), _about(screen, action)
         if not isinstance(screen, Dialog):
             now = screen.desk.now()
             for handle in rules.order(screen.desk.fleet, now)[:most]:
                 fleet = screen.desk.fleet
-                shown = rules.derive(fleet, fleet.agents[handle], now)
-                yield f"@{show.plain(handle)}", partial(_go_to, screen, handle), show.plain(handles.said(shown))
+                one = rules.line_of(fleet, handle)
+                if one is None:
+                    continue
+                name = f"row {one.label}" if one.label else f"@{handle}"
+                said = handles.said(rules.derive(fleet, one, now))
+                yield show.plain(name), partial(_go_to, screen, handle), show.plain(said)
 
     def _runner(self, action: Action) -> Callable[[], None]:
         scope = "app" if action.where is Where.EVERYWHERE else "screen"

@@ -31,6 +31,7 @@ SHAPES = {
     State.IDLE: "○",
     State.SILENT: "?",
     State.YOU: "◇",
+    State.ENDED: "□",
     State.STALE: "╌",
 }
 """The shape of each state: it can be told without its colour and without its word."""

@@ -24,6 +24,7 @@ STATE_DEFAULTS = {
     "state-idle": "$foreground 70%",
     "state-silent": "$foreground 60%",
     "state-you": "$secondary",
+    "state-ended": "$foreground 60%",
     "state-stale": "$foreground 45%",
 }
 """What a theme that knows nothing of our states shows them in."""
@@ -49,6 +50,7 @@ _DARK = Theme(
         "state-idle": "#9aa5b4",
         "state-silent": "#8791a0",
         "state-you": "#b79df2",
+        "state-ended": "#8791a0",
         "state-stale": "#7a8491",
         "footer-key-foreground": "#f2b45c",
     },
@@ -74,6 +76,7 @@ _LIGHT = Theme(
         "state-idle": "#59636e",
         "state-silent": "#6b7480",
         "state-you": "#6a45b5",
+        "state-ended": "#6b7480",
         "state-stale": "#717a85",
         "footer-key-foreground": "#9a5b00",
     },
@@ -100,6 +103,7 @@ _ANSI = Theme(
         "state-idle": "ansi_default",
         "state-silent": "ansi_default",
         "state-you": "ansi_magenta",
+        "state-ended": "ansi_default",
         "state-stale": "ansi_default",
         "ansi-background": "ansi_default",
         "ansi-foreground": "ansi_default",

@@ -16,6 +16,7 @@ from sot_tui.comm.fleet import (
     MailCount,
     Reading,
     RegistryState,
+    RowSeen,
     State,
     agent,
 )
@@ -26,12 +27,16 @@ from sot_tui.engine.client import (
     Broadcast,
     BroadcastDone,
     Command,
+    CreateRow,
     Drafts,
     Events,
+    Folders,
     Found,
     Happening,
     Kind,
     Letter,
+    Line,
+    ListFolders,
     LoadDrafts,
     Locks,
     LookAtLock,
@@ -40,10 +45,14 @@ from sot_tui.engine.client import (
     OpenMail,
     Outcome,
     Page,
+    ReadDialog,
     ReadEvents,
     Recover,
     Recovered,
     Recovery,
+    ResumeLine,
+    RowDialog,
+    RowDone,
     Search,
     Send,
     Viewer,
@@ -151,6 +160,38 @@ def fleet(**changes: object) -> Fleet:
     return plain._replace(**changes)  # type: ignore[arg-type]  # a test names fields
 
 
+ROWS = {
+    row.id: row
+    for row in (
+        RowSeen("ws-myrepo-9f31", "myrepo", "MyRepo", "/home/me/src/MyRepo", "claude", "ready", "MyRepo-box"),
+        RowSeen("ws-notes-41", "notes", "Notes", "/home/me/src/Notes", "none", "ready"),
+        RowSeen("ws-paper-52", "paper", "Paper", "/home/me/src/Paper", "codex", "ended_no_respawn", ended="exit 3"),
+        RowSeen("ws-fit-63", "fit", "fit", "/home/me/src/fit", "make", "starting"),
+    )
+}
+"""A blocked one with a handle, a shell that nobody has joined from, one whose run is over, one that begins."""
+DIALOG = RowDialog(
+    (
+        "Bash command",
+        "",
+        "  rm -rf build && make all",
+        "  Remove the build folder and build anew",
+        "",
+        "Do you want to proceed?",
+        "❯ 1. Yes",
+        "  2. Yes, and don't ask again for rm in this project",
+        "  3. No, and tell it what to do differently (esc)",
+    ),
+    ("1", "2", "3"),
+)
+RECENT = ("/home/me/src/Docs", "/home/me/src/MyRepo", "/home/me/work/analysis/fit-of-the-rotation-model")
+
+
+def with_rows(**changes: object) -> Fleet:
+    """Return the fleet of the pictures, with rows."""
+    return fleet(rows=MappingProxyType(ROWS), **changes)
+
+
 def letters() -> tuple[Letter, ...]:
     """Return the mail of the pictures."""
     schema = (
@@ -243,6 +284,10 @@ class FakeClient:
             Recover: Recovered(Recovery.CLEARED, "cleared registry lock, held by box pid 4121"),
             LoadDrafts: Drafts(),
             Search: Found(tuple(reversed(letters()))),
+            ListFolders: Folders(RECENT, RECENT),
+            ReadDialog: DIALOG,
+            ResumeLine: Line("/home/me/.local/bin/claude --permission-mode auto --continue /sot-session-start"),
+            CreateRow: RowDone(good=True, sentence="started row 'Api' in /home/me/src/Api", row="ws-api-77"),
             Broadcast: BroadcastDone(good=True, sentence="Broadcast to 9 agent(s)."),
         }
         self.viewers: dict[str, Viewer | NotLive] = {}

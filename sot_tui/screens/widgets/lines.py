@@ -109,6 +109,7 @@ class Lines(ScrollView, can_focus=True):
         "lines--idle",
         "lines--silent",
         "lines--you",
+        "lines--ended",
         "lines--stale",
     }
     DEFAULT_CSS = """
@@ -131,9 +132,11 @@ class Lines(ScrollView, can_focus=True):
     Lines > .lines--idle { color: $state-idle; }
     Lines > .lines--silent { color: $state-silent; }
     Lines > .lines--you { color: $state-you; }
+    Lines > .lines--ended { color: $state-ended; }
     Lines > .lines--stale { color: $state-stale; }
     Lines:ansi > .lines--dim { color: $foreground; text-style: dim; }
     Lines:ansi > .lines--silent { text-style: dim; }
+    Lines:ansi > .lines--ended { text-style: dim; }
     Lines:ansi > .lines--stale { text-style: dim; }
     """
 
