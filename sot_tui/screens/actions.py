@@ -19,10 +19,12 @@ class Where(Enum):
     EVERYWHERE = "everywhere"
     LINES = "in a list"
     NAV = "in the nav"
+    ROW = "at a row's terminal"
     MAIL = "in the mail"
     COMPOSE = "while writing"
     UNSENT = "in what is not sent"
     CONFIRM = "in a question"
+    SPAWN = "in the form of a new row"
     RECOVER = "in the recover dialog"
     LOCKS = "among the locks"
     EVENTS = "in the event log"
@@ -44,12 +46,22 @@ class Action:
     """Whether it can change something on the disk, so that a dashboard that only looks refuses it."""
     types: bool = False
     """Whether words follow it, so that it is answered before any key that comes after it is handed out."""
+    each: bool = False
+    """Whether each of its keys is a thing of its own, which the action is told; a range on the screen."""
 
 
 TABLE = (
-    Action(Where.NAV, "open_mail", ("enter", "m"), "mail", "Read the mail of the selected handle."),
+    Action(
+        Where.NAV,
+        "open",
+        ("enter",),
+        "view",
+        "Open the terminal of the selected row; the mail of a handle without one.",
+    ),
+    Action(Where.NAV, "open_mail", ("m",), "mail", "Read the mail of the selected handle."),
     Action(Where.NAV, "reply", ("r",), "write", "Write to the selected handle.", writes=True, types=True),
     Action(Where.NAV, "compose", ("c",), "compose", "Write to anybody.", writes=True, types=True),
+    Action(Where.NAV, "new", ("n",), "new", "Start a row: a folder, an agent, a first task.", writes=True, types=True),
     Action(Where.NAV, "next_need", ("space",), "next", "Go to the next handle that needs you."),
     Action(
         Where.NAV,
@@ -81,15 +93,50 @@ TABLE = (
     Action(Where.NAV, "unsent", ("u",), "not sent", "What is not sent: refused messages and drafts."),
     Action(
         Where.NAV,
-        "leave",
+        "end",
         ("x",),
-        "remove",
-        "Remove a stale handle from the registry, after a question; its mail stays.",
+        "end",
+        "End the selected row, or remove it once it has ended; remove a stale handle; each after a question.",
         writes=True,
+    ),
+    Action(
+        Where.NAV,
+        "run_again",
+        ("a",),
+        "run again",
+        "Run a row again whose run is over, after a look at the command.",
+        writes=True,
+    ),
+    Action(
+        Where.NAV,
+        "answer",
+        tuple("123456789"),
+        "",
+        "Give that answer to the dialog of the selected row; its screen is read again before the key is typed.",
+        writes=True,
+        each=True,
+    ),
+    Action(
+        Where.NAV,
+        "look",
+        ("v",),
+        "look",
+        "Look at the terminal of the selected row without typing: scroll back, search, copy.",
     ),
     Action(Where.NAV, "copy", ("y",), "copy", "Copy the selected handle to the terminal's clipboard (OSC 52)."),
     Action(Where.NAV, "recover", ("ctrl+r",), "", "Look at the registry lock, to recover it from a dead holder."),
     Action(Where.NAV, "back", ("escape",), "", "Show every handle again."),
+    Action(Where.ROW, "type", ("enter", "i"), "type", "Type to the agent: every key but ^] goes to it.", writes=True),
+    Action(Where.ROW, "search", ("slash",), "search", "Search in what it shows and what was scrolled off.", types=True),
+    Action(
+        Where.ROW, "copy", ("y",), "copy", "Copy what is marked, else all that is shown, to the terminal's clipboard."
+    ),
+    Action(Where.ROW, "open_mail", ("m",), "mail", "Read the mail of this handle."),
+    Action(Where.ROW, "pane_left", ("left",), "panes", "To the handles beside the terminal."),
+    Action(Where.ROW, "pane_right", ("right",), "", "From the handles to the terminal."),
+    Action(
+        Where.ROW, "back", ("escape", "ctrl+right_square_bracket"), "back", "To the end of what it shows; then go back."
+    ),
     Action(Where.LOCKS, "recover", ("ctrl+r", "enter"), "recover", "Recover the registry lock from a dead holder."),
     Action(Where.LOCKS, "reload", ("R",), "look again", "Look at every lock again."),
     Action(Where.LOCKS, "back", ("escape",), "back", "Go back."),
@@ -126,6 +173,11 @@ TABLE = (
     Action(Where.UNSENT, "back", ("escape",), "back", "Go back."),
     Action(Where.CONFIRM, "back", ("escape",), "cancel", "Answer no; nothing is changed."),
     Action(Where.CONFIRM, "other", ("left", "right"), "other button", "Go to the other button; enter takes it."),
+    Action(Where.SPAWN, "start", ("ctrl+s",), "start", "Start the row.", writes=True),
+    Action(Where.SPAWN, "complete", ("tab",), "complete", "Take the marked folder; else go to the next field."),
+    Action(Where.SPAWN, "known_up", ("up",), "", "Mark the folder above, while a folder is typed."),
+    Action(Where.SPAWN, "known_down", ("down",), "", "Mark the folder below."),
+    Action(Where.SPAWN, "back", ("escape",), "close", "Close; the form is kept until its row is started."),
     Action(Where.RECOVER, "back", ("escape",), "close", "Close; nothing is changed."),
     Action(
         Where.RECOVER,
@@ -172,6 +224,7 @@ _SPOKEN = {
     "right": "→",
     "delete": "del",
     "ctrl+r": "^r",
+    "ctrl+right_square_bracket": "^]",
 }
 
 
@@ -193,14 +246,32 @@ def call(action: Action) -> str:
 def bindings(where: Where) -> list[Binding]:
     """Return the key bindings of a place."""
     return [
-        Binding(",".join(action.keys), call(action), action.label or action.help, show=False, priority=action.types)
+        Binding(keys, run, action.label or action.help, show=False, priority=action.types)
         for action in of(where)
+        for keys, run in _runs(action)
     ]
+
+
+def _runs(action: Action) -> list[tuple[str, str]]:
+    """Return keys, each with how Textual is told to run their action."""
+    if action.each:
+        return [(key, call_with(action, key)) for key in action.keys]
+    return [(",".join(action.keys), call(action))]
+
+
+def call_with(action: Action, key: str) -> str:
+    """Return how Textual is told to run an action of which each key is a thing of its own."""
+    return f"act('{action.name}', '{key}')"
 
 
 def spoken(key: str) -> str:
     """Return how a key is called on the screen."""
     return _SPOKEN.get(key, key)
+
+
+def spoken_keys(action: Action) -> str:
+    """Return how all keys of an action are called on the screen."""
+    return f"{action.keys[0]}-{action.keys[-1]}" if action.each else " ".join(map(spoken, action.keys))
 
 
 def shown_key(action: Action) -> str:

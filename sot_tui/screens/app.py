@@ -36,6 +36,7 @@ from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.palette import Everything
 from sot_tui.screens.place import Place, fault_words
 from sot_tui.screens.terminal import TerminalDriver
+from sot_tui.screens.widgets.cells import UnderlineKinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +87,7 @@ class SotApp(App[None]):
         if signs is not None:
             self._filters.append(signs)
         theme = themes.MONO if no_colour else theme
+        self._filters.append(UnderlineKinds(lambda: self.console, colours=not no_colour))
         self.desk = Desk(client, editor, on_said=self._said)
         self._loaded_as: Stance | None = None
         """How this dashboard stood when it took up the drafts."""
@@ -151,12 +153,18 @@ class SotApp(App[None]):
             self._loaded_as = self.desk.fleet.stance
             self.run_worker(self.desk.drafts.load(), group="drafts", exit_on_error=False)
 
+    def _send_first_tasks(self) -> None:
+        """Send what waits for a session to join in its row."""
+        if self.desk.drafts.waiting():
+            self.run_worker(self.desk.drafts.send_first_tasks(), group="tasks", exit_on_error=False)
+
     def _changed(self) -> None:
         self.post_message(FleetChanged())
 
     def on_fleet_changed(self) -> None:
         """Have every open screen show the newest fleet; what lies below a dialog is seen too."""
         self._load_drafts()
+        self._send_first_tasks()
         self._entitle()
         for place in self._places():
             place.fleet_changed()
@@ -192,6 +200,12 @@ class SotApp(App[None]):
             self.desk.refuse(fault_words(event.worker))
 
     # -- what works everywhere ----------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave every key to the agent that a person types to."""
+        if isinstance(self.screen, Place) and self.screen.takes_keys:
+            return False
+        return super().check_action(action, parameters)
 
     def action_command_palette(self) -> None:
         """Open the palette, and say what it finds."""

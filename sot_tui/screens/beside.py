@@ -54,8 +54,10 @@ class Beside(Vertical):
     class Entered(Message):
         """A person wants to go into what is open."""
 
-    def __init__(self, desk: Desk, handle: str) -> None:
+    def __init__(self, desk: Desk, handle: str, *, rows: bool = False) -> None:
+        """`rows` says whether rows without a handle, which have no mail, are of use beside what is open."""
         super().__init__(id="beside")
+        self._rows = rows
         self._desk = desk
         self._handle = handle
         self._columns = handles.columns(desk.fleet, _LEAST_CELLS)
@@ -80,8 +82,8 @@ class Beside(Vertical):
             self._cells = max(_LEAST_CELLS, handles.narrow_width(fleet, int(self.app.size.width * _MOST_PART)))
             self._columns = handles.columns(fleet, self._cells)
             self.styles.width = self._cells + 1  # and the line on its right
-        keys = self._nav.shown
-        self.lines.show(keys if self._handle in keys else (self._handle, *keys), first=self._handle)
+        keys = [key for key in self._nav.shown if self._rows or key in fleet.agents]
+        self.lines.show(keys if self._handle in keys else [self._handle, *keys], first=self._handle)
         self._lock.display = fleet.lock.wedged
         self._lock.say(handles.lock_words(fleet, now, short=False))
         self._counts.say(handles.counts_words(rules.counts(fleet, now), self._cells - 2))

@@ -26,25 +26,30 @@ _MOST_LINES = 4
 """Lines that one thing that will happen may take."""
 
 
-class Confirm(Dialog[bool]):
-    """Asks, and is dismissed with the answer; leaving it is a no."""
+class Confirm(Dialog[int]):
+    """Asks, and is dismissed with the number of the answer, from 1; leaving it is a no, which is 0."""
 
     WHERE = Where.CONFIRM
     AUTO_FOCUS = "#confirm-no"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.CONFIRM)]
 
-    def __init__(self, desk: Desk, question: str, lines: tuple[tuple[str, str], ...], verb: str) -> None:
+    def __init__(
+        self, desk: Desk, question: str, lines: tuple[tuple[str, str], ...], verb: str, other_verb: str = ""
+    ) -> None:
+        """`other_verb` is a second thing that may be done instead."""
         super().__init__(desk)
-        self._question, self._lines, self._verb = question, lines, verb
+        self._question, self._lines, self._verb, self._other_verb = question, lines, verb, other_verb
 
     def compose(self) -> ComposeResult:
         """Lay out the question, what will happen, and the buttons, Cancel first."""
         with Vertical(id="confirm"):
             yield show.Words(show.words(self._question, "b"), id="confirm-question")
             yield show.Words(id="confirm-lines")
-            with Horizontal(id="confirm-buttons"):
+            with Horizontal(id="confirm-buttons", classes="three" if self._other_verb else ""):
                 yield Button(Content("Cancel"), id="confirm-no", compact=True)
                 yield Button(Content(self._verb), id="confirm-yes", variant="error", compact=True)
+                if self._other_verb:
+                    yield Button(Content(self._other_verb), id="confirm-other", variant="error", compact=True)
             yield KeyLine(Where.CONFIRM)
 
     def on_mount(self) -> None:
@@ -62,11 +67,15 @@ class Confirm(Dialog[bool]):
     @on(Button.Pressed, "#confirm-no")
     def action_back(self) -> None:
         """Answer no."""
-        self.dismiss(False)
+        self.dismiss(0)
 
     @on(Button.Pressed, "#confirm-yes")
     def _yes(self) -> None:
-        self.dismiss(True)
+        self.dismiss(1)
+
+    @on(Button.Pressed, "#confirm-other")
+    def _other_yes(self) -> None:
+        self.dismiss(2)
 
     def action_other(self) -> None:
         """Give the keys to the other button."""

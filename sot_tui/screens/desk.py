@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sot_tui.comm.fleet import Fleet
     from sot_tui.engine.client import Client
+    from sot_tui.screens.spawn import Form
 
 SAID_FOR_SECS = 8.0
 """Seconds that an outcome stays on the message line: read twice over, and gone before it is taken for news."""
@@ -33,6 +34,8 @@ class Desk:
     said_at: float = 0.0
     on_said: Callable[[], None] | None = None
     drafts: DraftBox = field(init=False)
+    form: Form | None = None
+    """The form of a new row as it was left, until its row is started."""
 
     def __post_init__(self) -> None:
         self.drafts = DraftBox(self.client, self.say)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sot_tui.comm import fleet as rules
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.names import is_handle
 from sot_tui.engine.client import Broadcast, DropDraft, KeepDraft, KeptDraft, LoadDrafts, Outcome, Send
@@ -34,6 +35,14 @@ def slot_of_reply(letter: Letter) -> str:
     return f"re:{letter.inbox}:{letter.line}:{letter.mark}"
 
 
+def slot_of_task(row: str) -> str:
+    """Return the slot of the first task of a row."""
+    return f"{_TASK}{row}"
+
+
+_TASK = "task:"
+
+
 @dataclass(slots=True)
 class Draft:
     """A message that is not filed yet."""
@@ -51,6 +60,8 @@ class Draft:
     """Whom a broadcast has not reached; empty before the first try."""
     prefill: str = ""
     """The text it began with; as long as it says nothing else, there is nothing to keep."""
+    waits: bool = False
+    """It is the first task of a row, and is sent when a session has joined there; this dashboard started the row."""
     sending: bool = False
     writing: bool = False
     """Whether a person has it open: then it is not yet among what is not sent, unless it was refused."""
@@ -147,6 +158,29 @@ class DraftBox:
             await self.keep(draft)
         self._say(Outcome(good, sentence))
         return good
+
+    def wait_for_session(self, row: str, to: str, text: str) -> Draft:
+        """Return the first task of a row, which is to be sent once a session has joined in it."""
+        draft = Draft(slot_of_task(row), to, text, waits=True)
+        self._by_slot[draft.slot] = draft
+        return draft
+
+    def waiting(self) -> bool:
+        """Tell whether a first task waits for its session."""
+        return any(draft.waits for draft in self._by_slot.values())
+
+    async def send_first_tasks(self) -> None:
+        """Send the first task of every row in which a session has joined; one whose row is over waits no more."""
+        for draft in [one for one in self._by_slot.values() if one.waits]:
+            fleet, row = self._client.fleet, draft.slot.removeprefix(_TASK)
+            handle = rules.joined_as(fleet, row, self._client.now())
+            if handle:
+                draft.to, draft.waits = handle, False
+                await self.send(draft)
+            elif row not in fleet.rows or rules.end_of(fleet.rows[row]):
+                draft.waits, draft.refused = False, "not sent: its row is over, and no session has joined in it"
+                await self.keep(draft)
+                self._say(Outcome(good=False, sentence=draft.refused))
 
     async def _send(self, draft: Draft) -> tuple[bool, str, list[str]]:
         outcome = await self._client.do(Send(draft.to, draft.text))

@@ -7,6 +7,7 @@ lines, dimmed and with their age, and is never shown as an empty fleet.
 
 from __future__ import annotations
 
+from asyncio import get_running_loop
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -18,8 +19,21 @@ from sot_tui.comm.clock import age_text, seconds_of
 from sot_tui.comm.fleet import BY_HAND, MADE_ANEW, UNLISTED, Agent, LockPhase, Reading, Stance, State
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.names import is_handle
-from sot_tui.engine.client import ClearDone, Kind, Leave, OpenMail, Outcome, SetAside
-from sot_tui.screens import handles, show
+from sot_tui.engine.client import (
+    AnswerDialog,
+    ClearDone,
+    EndRow,
+    Kind,
+    Leave,
+    OpenMail,
+    Outcome,
+    ReadDialog,
+    ResumeLine,
+    ResumeRow,
+    RowDialog,
+    SetAside,
+)
+from sot_tui.screens import actions, handles, show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
@@ -33,7 +47,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.widget import AwaitMount
 
-    from sot_tui.comm.fleet import Fleet
+    from sot_tui.comm.fleet import Fleet, RowSeen
     from sot_tui.engine.client import Letter
     from sot_tui.screens.desk import Desk
 
@@ -42,6 +56,10 @@ _LINES_OF = {"says": 2, "why": 2}
 """Lines that a label of the detail may take; any other one takes one."""
 _NARROW_LINES = 3
 """Lines of the detail where there is room for nothing but what the session says, and why it is shown so."""
+_ASKING_PART = 0.55
+"""The part of the screen that the detail takes at most while a dialog is shown in it, as its style sheet has it."""
+_REPLACED_SECS = 0.6
+"""Seconds in which no key answers a dialog that took the place of another: nobody reads one in less."""
 _HEADER_GAPS = 8
 _LAST_LETTERS = 2
 
@@ -56,9 +74,15 @@ class NavScreen(Place[None]):
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
         self._columns = handles.columns(desk.fleet, 80)
-        self._columns_for: tuple[object, int] = (None, 0)
+        self._columns_for: tuple[object, object, int] = (None, None, 0)
         self._last: tuple[str, tuple[Letter, ...]] = ("", ())
         self._looked_for: tuple[object, ...] = ()
+        self._dialog: tuple[str, RowDialog] = ("", RowDialog())
+        """A row, and the dialog that was read on its screen."""
+        self._replaced = 0.0
+        """When another dialog took the place of one, by the loop's clock: a key may be meant for the one before."""
+        self._row = ""
+        """The row of the selected line; when a session joins in it, the selection goes along to the handle."""
         self._settled = False
         """Whether the selection is the person's own."""
 
@@ -117,12 +141,15 @@ class NavScreen(Place[None]):
         if not self.is_open:
             return
         fleet, now = self.desk.fleet, self.desk.now()
-        if self._columns_for[0] is not fleet.agents or self._columns_for[1] != self.size.width:
-            self._columns, self._columns_for = handles.columns(fleet, self.size.width), (fleet.agents, self.size.width)
+        agents, rows, width = self._columns_for
+        if agents is not fleet.agents or rows is not fleet.rows or width != self.size.width:
+            self._columns_for = (fleet.agents, fleet.rows, self.size.width)
+            self._columns = handles.columns(fleet, self.size.width)
         self._show_header(fleet, now)
         self._show_banners(fleet, now)
         self._show_lines(fleet, now)
         self._show_detail(fleet, now)
+        self._look_for_dialog()
 
     def _show_header(self, fleet: Fleet, now: float) -> None:
         width = self.size.width
@@ -188,10 +215,10 @@ class NavScreen(Place[None]):
     def _show_lines(self, fleet: Fleet, now: float) -> None:
         lines = self.piece("fleet", Lines)
         empty = self.piece("empty", show.Words)
-        nobody = not [handle for handle in fleet.agents if handle != fleet.operator]
+        nobody = not [one for one in rules.lines(fleet) if one.handle != fleet.operator]
         everyone = rules.order(fleet, now)
         order = rules.filtered(fleet, everyone, self._filter.text, now)
-        lines.show(order)
+        self._go_along(fleet, lines, order)
         self._say_filter(fleet, everyone, order, now)
         if not self._settled and order:
             # The first counts of mail may still bring somebody to the top, and nobody has chosen a line yet.
@@ -205,19 +232,41 @@ class NavScreen(Place[None]):
         heads.display = not nobody
         heads.say(Content.styled(handles.heads(self._columns), "$foreground 50%"))
 
+    def _go_along(self, fleet: Fleet, lines: Lines, order: tuple[str, ...]) -> None:
+        """Show the lines; where a session has joined in the selected row, its handle is selected now."""
+        selected = lines.selected
+        lines.show(order)
+        if selected is not None and selected not in order and self._row:
+            joined = next((one for one in rules.lines(fleet) if self._row_id(fleet, one) == self._row), None)
+            if joined is not None:
+                lines.select(joined.handle)
+        one = self._one(fleet)
+        self._row = self._row_id(fleet, one) if one is not None else ""
+
+    @staticmethod
+    def _row_id(fleet: Fleet, one: Agent) -> str:
+        row = rules.row_of(fleet, one)
+        return row.id if row else ""
+
     def _show_detail(self, fleet: Fleet, now: float) -> None:
         one = self._one(fleet)
+        self.piece("detail", Vertical).set_class(bool(self._dialog_of(fleet, one).lines), "asking")
         title = self.piece("detail-title", show.Words)
         if one is None:
             title.say(Content(""))
             self.piece("detail-body", show.Words).say(Content(""))
             return
-        handle = show.plain(one.handle)
+        handle = show.plain(f"row {one.label}" if one.label else one.handle)
         rule = "─" * max(0, self.size.width - show.width(handle) - 4)
         title.say(Content.assemble(("── ", "$foreground 30%"), (handle, "b"), (f" {rule}", "$foreground 30%")))
         width = self.size.width
         said = rules.derive(fleet, one, now).summary
         reasons = [*([("says", said)] if said else []), *rules.explain(fleet, one, now)]
+        dialog = self._dialog_of(fleet, one)
+        if dialog.lines:
+            room = int(self.size.height * _ASKING_PART) - 2
+            self.piece("detail-body", show.Words).say(_asking_detail(reasons, dialog, width, room))
+            return
         if width < MEDIUM_FROM:
             self.piece("detail-body", show.Words).say(_narrow_detail(reasons, width))
             return
@@ -270,9 +319,9 @@ class NavScreen(Place[None]):
             self._filter.clear()
 
     def go_to(self, handle: str) -> None:
-        """Select a handle, whatever the filter says."""
+        """Select a handle, or a row by its key, whatever the filter says."""
         lines = self.piece("fleet", Lines)
-        if handle not in lines.keys and handle in self.desk.fleet.agents:
+        if handle not in lines.keys and rules.line_of(self.desk.fleet, handle) is not None:
             self.action_back()
             self.time_passed()
         self._settled = True
@@ -317,18 +366,38 @@ class NavScreen(Place[None]):
 
     def _why_not_this(self, name: str, fleet: Fleet, one: Agent) -> str:
         you = one.handle == fleet.operator
+        if name in _ABOUT_ROW:
+            return self._why_not_this_row(name, fleet, one)
+        if one.label and name in _ABOUT_MAIL:
+            return f"no session has joined in row '{one.label}', so it has no handle and no mail"
         if name == "reply" and you:
             return "this is you: choose another handle, or press c to write to anybody"
         if name == "clear_done" and not one.done:
             return f"@{one.handle} has no done to clear"
         if name == "aside" and not rules.is_set_aside(fleet, one) and rules.need(fleet, one, self.desk.now()) is None:
             return f"@{one.handle} does not need you, so there is nothing to set aside"
-        if name == "leave" and you:
-            return "this is you: your handle is stale when no dashboard is open"
-        if name == "leave" and rules.is_live(fleet, one, self.desk.now()):
-            return f"@{one.handle} is live: its own session gives it back (sot-tui leave)"
         if name == "copy" and not is_handle(one.handle):
             return "what stands there is no handle, so it is not copied"
+        return ""
+
+    def _why_not_this_row(self, name: str, fleet: Fleet, one: Agent) -> str:
+        row = rules.row_of(fleet, one)
+        if name == "end" and row is None:
+            if one.handle == fleet.operator:
+                return "this is you: your handle is stale when no dashboard is open"
+            live = rules.is_live(fleet, one, self.desk.now())
+            return f"@{one.handle} is live: its own session gives it back (sot-tui leave)" if live else ""
+        whose = rules.called(one)
+        if row is None:
+            return f"{whose} has no row on this box"
+        if name == "run_again" and not rules.end_of(row):
+            return f"row '{row.label}' is not over (phase: {row.phase})"
+        if name == "answer" and one.state is not State.BLOCKED:
+            return f"{whose} is not blocked, so there is nothing to answer"
+        if name == "answer" and get_running_loop().time() - self._replaced < _REPLACED_SECS:
+            return f"row '{row.label}' asks something else now; read it first"
+        if name == "answer" and not self._dialog_of(fleet, one).lines:
+            return f"row '{row.label}': {self._dialog[1].fault or 'its screen is being read; press the key again'}"
         return ""
 
     def _why_no_need(self) -> str:
@@ -351,12 +420,34 @@ class NavScreen(Place[None]):
 
     @on(Lines.Opened, "#fleet")
     def _open_clicked(self, event: Lines.Opened) -> None:
-        self._open(event.key)
+        self._view(event.key)
 
     @on(Lines.Moved, "#fleet")
     def _selection_moved(self) -> None:
+        one = self._one(self.desk.fleet)
+        self._row = self._row_id(self.desk.fleet, one) if one is not None else ""
+        self._look_for_dialog()
         self._show_detail(self.desk.fleet, self.desk.now())
         self._look_for_last_letters()
+
+    def action_open(self) -> None:
+        """Open the terminal of the selected row; where no row runs here, the mail."""
+        self._view(self._chosen().handle)
+
+    def action_look(self) -> None:
+        """Look at the terminal of the selected row, and type nothing."""
+        self._view(self._chosen().handle, types=False)
+
+    def _view(self, key: str, *, types: bool = True) -> None:
+        from sot_tui.screens.row import RowScreen
+
+        fleet = self.desk.fleet
+        one = rules.line_of(fleet, key)
+        if one is None or rules.row_of(fleet, one) is None:
+            self._open(key)
+            return
+        self.viewed(key, asked=False)  # who opens it has viewed it
+        self.app.push_screen(RowScreen(self.desk, key, types=types))
 
     def action_open_mail(self) -> None:
         """Open the mail of the selected handle."""
@@ -439,9 +530,93 @@ class NavScreen(Place[None]):
         self.app.copy_to_clipboard(handle)
         self.desk.say(Outcome(good=True, sentence=f"copied {handle} to the terminal's clipboard"))
 
-    def action_leave(self) -> None:
-        """Remove the selected handle's entry, after a question."""
-        self._ask_to_remove(self._chosen())
+    def action_new(self) -> None:
+        """Start a row."""
+        self._ask_for_row()
+
+    @work(group="new", exit_on_error=False)
+    async def _ask_for_row(self) -> None:
+        from sot_tui.screens.spawn import SpawnScreen
+
+        row = await self.app.push_screen_wait(SpawnScreen(self.desk))
+        fleet = self.desk.fleet
+        made = next((one for one in rules.lines(fleet) if row and self._row_id(fleet, one) == row), None)
+        if made is not None:
+            self.go_to(made.handle)
+
+    def action_end(self) -> None:
+        """End the selected row, or remove one that has ended, or a stale handle's entry, after a question."""
+        one = self._chosen()
+        row = rules.row_of(self.desk.fleet, one)
+        if row is None:
+            self._ask_to_remove(one)
+        else:
+            self._ask_to_end(one, row)
+
+    @work(group="leave", exit_on_error=False)
+    async def _ask_to_end(self, one: Agent, row: RowSeen) -> None:
+        from sot_tui.screens.confirm import Confirm
+
+        fleet, over = self.desk.fleet, bool(rules.end_of(row))
+        lines = _end_lines(one, row, fleet.mail_of(one.handle).unread, rules.derive(fleet, one, self.desk.now()))
+        verbs = ("Remove",) if over else ("End, keep it", "End, remove")
+        what = "Remove" if over else "End"
+        said = await self.app.push_screen_wait(Confirm(self.desk, f"{what} row '{row.label}'?", lines, *verbs))
+        if said:
+            self.desk.say(await self.desk.client.do(EndRow(row.id, remove=over or said == 2)))
+
+    def action_run_again(self) -> None:
+        """Run the selected row again, after a look at the command."""
+        row = rules.row_of(self.desk.fleet, self._chosen())
+        if row is not None:
+            self._ask_to_run(row)
+
+    @work(group="leave", exit_on_error=False)
+    async def _ask_to_run(self, row: RowSeen) -> None:
+        from sot_tui.screens.confirm import Confirm
+
+        line = await self.desk.client.do(ResumeLine(row.id))
+        if line.fault:
+            self.desk.refuse(f"row '{row.label}': {line.fault}")
+            return
+        lines = (("runs", line.text), ("in", row.root), ("was", rules.end_of(row) or row.phase))
+        if await self.app.push_screen_wait(Confirm(self.desk, f"Run row '{row.label}' again?", lines, "Run")):
+            self.desk.say(await self.desk.client.do(ResumeRow(row.id)))
+
+    def action_answer(self, key: str) -> None:
+        """Give an answer to the dialog of the selected row."""
+        row, dialog = self._dialog
+        self._answer(row, key, dialog)
+
+    @work(group="answer", exit_on_error=False)
+    async def _answer(self, row: str, key: str, dialog: RowDialog) -> None:
+        self.desk.say(await self.desk.client.do(AnswerDialog(row, key, dialog.lines)))
+        self._look_for_dialog()
+
+    def _dialog_of(self, fleet: Fleet, one: Agent | None) -> RowDialog:
+        """Return the dialog of a line whose handle is blocked, as it was read last; none for any other."""
+        row, dialog = self._dialog
+        if one is None or one.state is not State.BLOCKED or not row or self._row_id(fleet, one) != row:
+            return RowDialog()
+        return dialog
+
+    def _look_for_dialog(self) -> None:
+        """Read the screen of the selected row while its handle is blocked."""
+        one = self._one(self.desk.fleet)
+        row = self._row_id(self.desk.fleet, one) if one is not None and one.state is State.BLOCKED else ""
+        if not row:
+            self._dialog = ("", RowDialog())
+        elif self.is_current:
+            self._read_dialog(row)
+
+    @work(group="dialog", exclusive=True, exit_on_error=False)
+    async def _read_dialog(self, row: str) -> None:
+        was, found = self._dialog, (row, await self.desk.client.do(ReadDialog(row)))
+        if was[1].lines and found[1].lines and found != was:
+            self._replaced = get_running_loop().time()
+        self._dialog = found
+        if self.is_open:
+            self._show_detail(self.desk.fleet, self.desk.now())
 
     @work(group="leave", exit_on_error=False)
     async def _ask_to_remove(self, one: Agent) -> None:
@@ -466,7 +641,7 @@ class NavScreen(Place[None]):
 
     def _one(self, fleet: Fleet) -> Agent | None:
         selected = self.piece("fleet", Lines).selected
-        return fleet.agents.get(selected) if selected is not None else None
+        return rules.line_of(fleet, selected) if selected is not None else None
 
     def _open(self, handle: str) -> None:
         from sot_tui.screens.mail import MailScreen
@@ -481,7 +656,7 @@ class NavScreen(Place[None]):
     def _look_for_last_letters(self) -> None:
         """Read the last letters of the selected handle when it, or its mail, is another than before."""
         one = self._one(self.desk.fleet)
-        if one is None or self.size.width < MEDIUM_FROM:
+        if one is None or one.label or self.size.width < MEDIUM_FROM:
             return
         wanted = (one.handle, self.desk.fleet.mail_of(one.handle))
         if wanted != self._looked_for:
@@ -535,8 +710,12 @@ class LockBanner(show.Words):
             screen.action_recover()
 
 
-_ABOUT_ONE = frozenset({"open_mail", "reply", "clear_done", "aside", "leave", "copy"})
-"""The actions on the selected handle."""
+_ABOUT_ROW = frozenset({"end", "run_again", "answer", "look"})
+"""The actions on the selected line's row."""
+_ABOUT_MAIL = frozenset({"open_mail", "reply", "copy"})
+"""The actions on its handle as an address."""
+_ABOUT_ONE = frozenset({"open", "clear_done", "aside"}) | _ABOUT_ROW | _ABOUT_MAIL
+"""The actions on the selected line."""
 
 
 def _wedged_words(fleet: Fleet, now: float) -> Content:
@@ -590,6 +769,51 @@ def _nobody_words(fleet: Fleet, width: int) -> Content:
         )
     lines += [Content(""), show.words(f"comm home: {fleet.home}", "$foreground 60%")]
     return Content("\n").join(lines)
+
+
+def _end_lines(one: Agent, row: RowSeen, unread: int, shown: rules.Shown) -> tuple[tuple[str, str], ...]:
+    """Return what ends with a row, what goes with it, and what stays."""
+    program = rules.program_of(row)
+    entry = "" if one.label else f", and @{one.handle} from the registry"
+    inbox = ""
+    if not one.label:
+        mail = f" with {unread} unread message{'' if unread == 1 else 's'}" if unread else ""
+        inbox = f", and the inbox of @{one.handle}{mail}"
+    removed = ("remove", f"the row goes from the list{entry}")
+    stays = ("stays", f"the recording of its run{inbox}")
+    if over := rules.end_of(row):
+        return (("was", f"{program} in {row.root}; {over}"), removed, stays)
+    return (
+        ("ends", f"{program} in {row.root}, and whatever it runs"),
+        *((("now", handles.said(shown)),) if not one.label else ()),
+        ("keep", "the row stays in the list with its end, and can run again"),
+        removed,
+        stays,
+    )
+
+
+def _asking_detail(reasons: list[tuple[str, str]], dialog: RowDialog, width: int, room: int) -> Content:
+    """Return why a row is blocked, its dialog, and the keys that answer it, in so many lines."""
+    wide = width >= MEDIUM_FROM
+    told = [
+        show.hang(f"  {label}" if wide else " ", text, width - 1, _LABEL_CELLS if wide else 1)
+        for label, text in reasons
+        if label == "why"
+    ]
+    left = max(3, room - len(told) - 1)
+    lines = list(dialog.lines)
+    if len(lines) > left:  # what is asked, and what can be answered
+        lines = [lines[0], show.ELLIPSIS, *lines[len(lines) - left + 2 :]]
+    # A line of a dialog keeps the blanks before it: they part what is asked from what it is about.
+    told += [Content(show.fit("  " + show.paragraph(line), width - 1).rstrip()) for line in lines]
+    # Every word of this markup is ours, and a key is a digit.
+    keys = [f"[@click=screen.{actions.call_with(_ANSWER, key)}][b $accent] {key} [/][/]" for key in dialog.keys]
+    said = "type the number; the screen is read again before it is sent" if wide else "type the number"
+    told.append(Content.from_markup(f"  [$foreground 50%]answer[/] {''.join(keys)} [$foreground 50%]{said}[/]"))
+    return Content("\n").join(told)
+
+
+_ANSWER = actions.named(Where.NAV, "answer")
 
 
 def _narrow_detail(reasons: list[tuple[str, str]], width: int) -> Content:

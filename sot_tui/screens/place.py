@@ -73,16 +73,21 @@ class Place(Screen[T]):
 
     # -- actions -----------------------------------------------------------------------------------------------------
 
+    @property
+    def takes_keys(self) -> bool:
+        """Tell whether every key is meant for an agent, and none for the dashboard."""
+        return False
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let a key that words follow be a sign like any other where words are typed already."""
         if action == "act" and isinstance(self.focused, (Input, TextArea)):
             return not actions.named(self.WHERE, str(parameters[0])).types
         return super().check_action(action, parameters)
 
-    async def action_act(self, name: str) -> None:
+    async def action_act(self, name: str, key: str = "") -> None:
         """Do what the table calls `name`, or say why not; keys, clicks and the palette all come here."""
         if self.may(name):
-            done = getattr(self, f"action_{name}")()
+            done = getattr(self, f"action_{name}")(*([key] if key else []))
             if isawaitable(done):
                 await done
 

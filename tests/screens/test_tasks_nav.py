@@ -220,13 +220,13 @@ async def test_remove_when_answered_then_no_leaves_all_and_yes_takes_the_entry_a
         await choose(opened, "gone")
         before = (comm_home / "registry.json").read_bytes()
         for no in ("escape", "enter") if way == "keys" else ("#confirm-no",):
-            await act(opened, way, "x", "remove")
+            await act(opened, way, "x", "end")
             await until_on(opened, Confirm)
             assert opened.app.focused is opened.app.screen.query_one("#confirm-no", Button)
             await (opened.pilot.press(no) if way == "keys" else opened.pilot.click(no))
             await opened.until(lambda: opened.app.screen is opened.nav)
             assert (comm_home / "registry.json").read_bytes() == before
-        await act(opened, way, "x", "remove")
+        await act(opened, way, "x", "end")
         await until_on(opened, Confirm)
         await (opened.pilot.press("right", "enter") if way == "keys" else opened.pilot.click("#confirm-yes"))
         await opened.until(lambda: not is_listed(home, "gone"))
@@ -235,7 +235,7 @@ async def test_remove_when_answered_then_no_leaves_all_and_yes_takes_the_entry_a
         assert is_listed(home, "busy")
         assert inbox.read_text() == "x\n"
         await choose(opened, "busy")
-        await act(opened, way, "x", "remove")
+        await act(opened, way, "x", "end")
         why = "@busy is live: its own session gives it back (sot-tui leave)"
         await opened.until(lambda: opened.says("#message") == why)
 
