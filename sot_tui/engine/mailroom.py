@@ -6,6 +6,7 @@ poll and a send are done as the operator, whose identity is verified afresh each
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING
 
 from sot_tui.comm import cursor, identity, inbox, look, names, peeks, registry, routes
@@ -39,6 +40,8 @@ class Mailroom:
         """Whether nothing may be made, not even a lock file."""
         self._stamps: dict[str, tuple[object, ...]] = {}
         self._batches: dict[int, tuple[str, inbox.Batch]] = {}
+        # From somewhere else in each engine: a window that had another one before must not move a cursor by a number.
+        self._last_batch = secrets.randbits(40)
 
     def counted(self, handles: list[str]) -> dict[str, Mail]:
         """Return the counts of those handles whose inbox or cursor is another than at the last look."""
@@ -129,7 +132,7 @@ class Mailroom:
             old = () if isinstance(before, inbox.Failed) else self._letters(handle, before)
         number = 0
         if batch.lines:
-            number = max(self._batches, default=0) + 1
+            number = self._last_batch = self._last_batch + 1
             self._batches = {number: (handle, batch)}
         notes = tuple(note for note in (batch.warning, batch.note) if note)
         return Page(handle, (*old, *fresh), batch.total, number, notes)

@@ -84,7 +84,7 @@ from sot_tui.engine.fold import (
     RowsAre,
     fold,
 )
-from sot_tui.engine.hosting import HOST_TRY_SECS, Hosting, refusal, row_refusal, why_only_look
+from sot_tui.engine.hosting import HOST_TRY_SECS, Hosting, refusal, row_refusal
 from sot_tui.engine.journal import Journal
 from sot_tui.engine.mailroom import Mailroom
 from sot_tui.engine.observe import Observer
@@ -687,11 +687,6 @@ class Engine:
         if isinstance(written, registry.NotWritten):
             return Outcome(good=False, sentence=written.sentence)
         return Outcome(good=True, sentence=f"cleared the done of @{handle}" if written is not None else "")
-
-
-def engine_here(home: Home, environ: Mapping[str, str], *, readonly: bool) -> Engine:
-    """Return the engine of a dashboard in this process; it only looks when that is asked for, or below an agent."""
-    return Engine(home, environ, only_look=why_only_look(home, asked=readonly))
 
 
 class LocalClient:

@@ -44,6 +44,7 @@ class EventsScreen(Place[None]):
         super().__init__(desk)
         self._all: dict[str, Happening] = {}
         self._last = 0
+        self._count = 0
         self._file = ""
 
     def compose(self) -> ComposeResult:
@@ -68,6 +69,11 @@ class EventsScreen(Place[None]):
 
     def fleet_changed(self) -> None:
         """Bring what is new."""
+        if self.desk.fleet.events < self._count:
+            # Another engine than before has a log of its own; the file has both.
+            self._all.clear()
+            self._last = 0
+        self._count = self.desk.fleet.events
         if self.is_open and self.desk.fleet.events != self._last:
             self._read()
 

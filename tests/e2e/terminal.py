@@ -95,6 +95,14 @@ class Terminal:
         shell = self.flag("pane_pid")
         return int(subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True, check=True).stdout.split()[0])
 
+    def is_open(self) -> bool:
+        """Tell whether the dashboard in it still runs."""
+        listed = [self._tmux, "-S", self._socket, "list-panes", "-F", "#{pane_pid}"]
+        shell = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.strip()
+        return bool(shell) and bool(
+            subprocess.run(["pgrep", "-P", shell, "python"], capture_output=True, check=False).stdout
+        )
+
     def until(self, fact: Callable[[], object], what: str, secs: float = DEADLINE_SECS) -> None:
         """Wait until a fact holds; print the terminal when it never does."""
         deadline = time.monotonic() + secs

@@ -1,0 +1,262 @@
+"""Many windows on one engine, in real terminals: the host is killed, told to end, closed, and the others go on.
+
+What the duties did meanwhile is counted by others than the product: a script that files without a pause, whose every
+line is looked for in the inbox, and a look at the registry that sees each stamp.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sot_tui.comm import daemon_lock
+from sot_tui.comm.home import Home
+from sot_tui.comm.proof import SystemProcs
+from tests.caller import hello, request
+from tests.e2e.terminal import Terminal
+from tests.screens.real import entry, put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.e2e
+
+SOTD = str(Path(sys.executable).with_name("sotd"))
+DEADLINE_S = 20.0
+TAKEN_OVER_SECS = 3.0
+"""How soon another window has the duties after the end of the one that hosted them (product)."""
+STAMP_SECS = 60.0
+"""Between two stamps of one handle (contract, Liveness)."""
+DONE: dict[str, object] = {"state": "done", "done": True, "summary": "built"}
+
+
+def holder() -> daemon_lock.HeldBy:
+    return daemon_lock.last_holder(Home("/"), os.environ)
+
+
+def until(fact: Callable[[], object], what: str, secs: float = DEADLINE_S) -> None:
+    end = time.monotonic() + secs
+    while not fact():
+        assert time.monotonic() < end, f"it never came within {secs:g} s: {what}"
+        time.sleep(0.02)
+
+
+def asked(path: str, op: str, payload: object) -> dict[str, Any] | None:
+    """Ask as a script does; None when there is no answer."""
+    with socket.socket(socket.AF_UNIX) as one:
+        one.settimeout(DEADLINE_S)
+        try:
+            one.connect(path)
+            one.sendall(hello(host="box") + request(op, payload))
+            with one.makefile("rb") as lines:
+                for line in lines:
+                    if f'"op":"{op}"'.encode() in line:
+                        found: dict[str, Any] = json.loads(line)["payload"]
+                        return found
+        except (OSError, ValueError):
+            return None
+    return None
+
+
+class Windows:
+    """The windows and daemons of one box, and whom the duties are counted by."""
+
+    def __init__(self, comm: Path) -> None:
+        self.comm = comm
+        self.socket = str(comm.parent / "run" / "sot" / "sessions" / "sot.sock")
+        self.terminals: list[Terminal] = []
+        self.daemons: list[subprocess.Popen[bytes]] = []
+        self.pids: set[int] = set()
+
+    def open(self) -> Terminal:
+        """Open a dashboard, and wait until it shows the person as joined."""
+        one = Terminal(self.comm.parent, 110, name=f"tmux{len(self.terminals)}")
+        self.terminals.append(one)
+        one.until(lambda: one.says("operator-box"), "its fleet")
+        return one
+
+    def daemon(self) -> subprocess.Popen[bytes]:
+        environ = {**os.environ, "SOT_SELF_HOST": "box", "SHELL": "/bin/sh"}
+        one = subprocess.Popen([SOTD, "run"], env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.daemons.append(one)
+        return one
+
+    def served_by(self, other_than: int, secs: float = TAKEN_OVER_SECS) -> int:
+        """Wait until somebody else has the lock and answers; return who."""
+        until(lambda: holder().pid not in {"", str(other_than)}, f"another one than {other_than} hosts", secs)
+        until(lambda: asked(self.socket, "ping", {}) == {"ok": True}, "it answers", secs)
+        self.pids.add(int(holder().pid))
+        return int(holder().pid)
+
+    def window_of(self, pid: int) -> Terminal:
+        return next(one for one in self.terminals if one.is_open() and one.dashboard() == pid)
+
+    def close(self) -> None:
+        asked(self.socket, "workspace.destroy", {"workspace_id": "web"})
+        for terminal in self.terminals:
+            terminal.close()
+        for one in self.daemons:
+            one.kill()
+            one.communicate()
+        # The one that a window left behind is nobody's child by now.
+        said = holder()
+        if said.what == "daemon" and SystemProcs().start_of(int(said.pid)) is not None:
+            os.kill(int(said.pid), signal.SIGKILL)
+
+
+@pytest.fixture
+def windows(comm_home: Path) -> Iterator[Windows]:
+    put(comm_home, ready=DONE)
+    found = Windows(comm_home)
+    yield found
+    found.close()
+
+
+class Filer(threading.Thread):
+    """A script that files one message after the other, and never one twice."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(daemon=True)
+        self.path = path
+        self.answers: dict[str, dict[str, Any] | None] = {}
+        self.longest_gap = 0.0
+        self.stop = threading.Event()
+
+    def run(self) -> None:
+        filed_at, number = time.monotonic(), 0
+        while not self.stop.wait(0.02):
+            number += 1
+            text = f"message {number} ends"
+            self.answers[text] = asked(self.path, "comm.file", {"from": "script", "to": "ready", "text": text})
+            if self.answers[text] == {"ok": True}:
+                now = time.monotonic()
+                self.longest_gap, filed_at = max(self.longest_gap, now - filed_at), now
+
+
+class Stamps(threading.Thread):
+    """Sees every value that the operator's stamp has."""
+
+    def __init__(self, comm: Path) -> None:
+        super().__init__(daemon=True)
+        self.home = Home(str(comm))
+        self.seen: list[str] = []
+        self.stop = threading.Event()
+
+    def run(self) -> None:
+        while not self.stop.wait(0.01):
+            said = str(entry(self.home, "operator-box")["last_seen"])
+            if said not in self.seen[-1:]:
+                self.seen.append(said)
+
+
+@pytest.mark.timeout(150)
+def test_duties_when_each_host_ends_in_its_own_way_then_the_next_has_them_and_none_is_done_twice(
+    windows: Windows, comm_home: Path
+) -> None:
+    """Product: another window has the duties within three seconds; mail is filed once or not at all."""
+    daemon = windows.daemon()
+    assert daemon.stderr is not None
+    assert select.select([daemon.stderr], [], [], DEADLINE_S)[0]
+    first = windows.served_by(0)
+    (comm_home.parent / "web").mkdir()
+    made = asked(windows.socket, "workspace.create", {"label": "web", "project_root": str(comm_home.parent / "web")})
+    assert made is not None
+    assert "workspace_id" in made, made
+    for _ in range(2):
+        windows.open()
+    began = time.monotonic()
+    filer, stamps = Filer(windows.socket), Stamps(comm_home)
+    filer.start()
+    stamps.start()
+
+    daemon.kill()
+    second = windows.served_by(first)
+    windows.open()
+    os.kill(second, signal.SIGKILL)
+    third = windows.served_by(second)
+    windows.open()
+    os.kill(third, signal.SIGTERM)
+    fourth = windows.served_by(third)
+    windows.open()
+    windows.window_of(fourth).close()
+    fifth = windows.served_by(fourth)
+    windows.window_of(fifth).press("q")
+    sixth = windows.served_by(fifth)
+    assert holder().what == "dashboard"
+    last = windows.window_of(sixth)
+    last.press("q")
+    seventh = windows.served_by(sixth)
+    assert holder().what == "daemon"
+    last.until(lambda: last.says(f"sot-tui: 1 row runs on; sotd, pid {seventh}, does the duties now"), "it is said")
+    last.until(lambda: last.says("ended with 0"), "a clean end")
+    back = windows.open()
+    back.until(lambda: back.says("web"), "its row is still there")
+
+    until(lambda: list(filer.answers.values())[-5:] == [{"ok": True}] * 5, "it files on")
+    for one in (filer, stamps):
+        one.stop.set()
+        one.join(DEADLINE_S)
+    check_mail(comm_home, filer)
+    check_stamps(comm_home, stamps, 7, time.monotonic() - began)
+
+
+def check_mail(comm_home: Path, filer: Filer) -> None:
+    """See that each message is there once if it was said to be filed, and not at all if it was refused."""
+    lines = (comm_home / "inbox" / "ready.jsonl").read_bytes().splitlines()
+    filed = Counter(json.loads(line)["msg"] for line in lines)
+    assert set(filed.values()) == {1}, "a message was filed twice"
+    for text, answer in filer.answers.items():
+        if answer == {"ok": True}:
+            assert filed[text] == 1, f"{text}: it was said to be filed"
+        elif answer is not None:
+            assert text not in filed, f"{text}: {answer}"
+    assert filer.longest_gap < 2 * TAKEN_OVER_SECS
+
+
+def check_stamps(comm_home: Path, stamps: Stamps, hosts: int, seconds: float) -> None:
+    """See that the person was stamped by one engine at a time: it joins as it takes over, and stamps each minute."""
+    assert len(stamps.seen) <= hosts + 1 + seconds / STAMP_SECS
+    events = (comm_home.parent / "state" / "sot" / "tui" / "events.log").read_text(encoding="utf-8")
+    assert events.count(f"engine it runs here, for {comm_home}") == hosts
+    assert events.count("joined as @operator-box") <= hosts + 1
+
+
+def test_second_window_when_it_is_open_then_does_what_the_first_does(windows: Windows, comm_home: Path) -> None:
+    first, second = windows.open(), windows.open()
+    assert int(holder().pid) == first.dashboard()
+    assert not second.says("viewer ·")
+    second.press("/")
+    second.type("ready")
+    second.press("Enter", "d")
+    home = Home(str(comm_home))
+    until(lambda: "done" not in entry(home, "ready"), "it clears a done")
+    second.press("Escape")
+    second.until(lambda: not second.says("esc: all"), "the whole list")
+    second.press("e")
+    second.until(lambda: second.says("cleared the done of @ready"), "one log for all")
+    second.until(lambda: second.says("joined as @operator-box"), "what was before it came, too")
+
+
+def test_window_when_another_one_is_of_another_comm_home_then_looks_and_says_how_to_part_them(
+    windows: Windows, comm_home: Path
+) -> None:
+    first = windows.open()
+    other = comm_home.parent / "other"
+    put(other, bob=DONE)
+    second = Terminal(comm_home.parent, 200, name="tmux-other", env=f"SOT_COMM_HOME={other}")
+    windows.terminals.append(second)
+    pid = first.dashboard()
+    second.until(lambda: second.says(f"viewer · the dashboard of pid {pid} hosts {comm_home}"), "who hosts what")
+    assert second.says("bob")
