@@ -17,7 +17,6 @@ from sot_tui.comm import facts
 from sot_tui.comm.clock import age_text, seconds_of
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.registry import LIVE_SECS, is_live_stamp
-from sot_tui.comm.wakes import Unwoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -256,6 +255,14 @@ class Aside(NamedTuple):
     unread: int = 0
     oldest: str = ""
     """The stamp of the oldest unread message: as many new ones are not the same need."""
+
+
+class Unwoken(NamedTuple):
+    """Why a handle's row is not woken, and since when."""
+
+    reason: str
+    since: float
+    """Seconds since the epoch."""
 
 
 class Stance(Enum):
@@ -713,7 +720,9 @@ def _why(fleet: Fleet, one: Agent, now: float) -> str:
         return "this is you: a handle without a session"
     if one.label:
         end = end_of(row_of(fleet, one))
-        return f"{end}; no session has joined in it" if end else "no session has joined in it: what it does is not known"
+        return (
+            f"{end}; no session has joined in it" if end else "no session has joined in it: what it does is not known"
+        )
     if one.state is None:
         return "no signal: its hooks are not installed, or no turn has run since it joined"
     said = {

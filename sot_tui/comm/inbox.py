@@ -197,6 +197,8 @@ class Count(NamedTuple):
     """The stamp of the oldest unread line, as its sender wrote it."""
     warning: str = ""
     """As in Batch."""
+    newest: int = 0
+    """The place of the newest counted line in the inbox, from 1; 0 when none counts."""
 
 
 def read_batch(
@@ -259,11 +261,12 @@ def unread(
         return Count(0)
     if not isinstance(seen, _Seen):
         return seen
-    counted, oldest = 0, b""
+    counted, oldest, newest = 0, b"", 0
     try:
-        for line in _lines_between(home, seen.descriptor, seen.place.start, seen.place.end):
+        lines = _lines_between(home, seen.descriptor, seen.place.start, seen.place.end)
+        for place, line in enumerate(lines, seen.place.at.lines + 1):
             if frames.counts(line, handle):
-                counted += 1
+                counted, newest = counted + 1, place
                 oldest = oldest or line
                 if counted == most:
                     break
@@ -272,7 +275,7 @@ def unread(
     finally:
         _close(home, seen.descriptor)
     first = frames.parse_line(oldest) if counted else None
-    return Count(counted, seen.place.at.total, first.ts if first else "", seen.warning)
+    return Count(counted, seen.place.at.total, first.ts if first else "", seen.warning, newest)
 
 
 def read_failed(handle: str, failed: Failed) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from sot_tui.comm import fleet as rules, inbox, names, registry, registry_lock, set_aside
+from sot_tui.comm import fleet as rules, inbox, names, registry, registry_lock, set_aside, wakes
 from sot_tui.comm.errors import Refused
 from sot_tui.comm.fleet import WEDGED_SECS, Agent, Fleet, LockPhase, LockState, Mail, MailCount, Reading, RegistryState
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
@@ -114,6 +114,7 @@ def fleet(home: Home, environ: Mapping[str, str], settings: Config) -> Fleet | U
         live_secs=live_secs,
         doubt_secs=settings.seconds("doubt_secs"),
         aside=set_aside.read(home, environ).by_handle,
+        unwoken=MappingProxyType(wakes.read(home, environ)),
     )
 
 

@@ -56,6 +56,11 @@ def set_aside_file(environ: Mapping[str, str]) -> str:
     return f"{own_state(environ)}/aside.json"
 
 
+def wakes_file(environ: Mapping[str, str]) -> str:
+    """Return the path of why rows are not woken."""
+    return f"{own_state(environ)}/wakes.json"
+
+
 def daemon_lock(environ: Mapping[str, str]) -> str:
     """Return the path of the lock that says that an engine runs on this box (daemon wire 1.2)."""
     return f"{state_root(environ)}/daemon.lock"

@@ -477,6 +477,8 @@ class What(Enum):
     """A need was set aside, or taken back."""
     ROW = "row"
     """A row was made, adopted, resumed, given up, has ended; its handle's stamp failed."""
+    WAKE = "wake"
+    """A row was woken, or was not for a minute; a dialog of a row was stamped."""
     WIRE = "wire"
     """The control socket: mail that could not be filed for a client, a client that was turned away or dropped."""
     DUTY = "duty"

@@ -25,6 +25,7 @@ from sot_tui.comm.fleet import (
     RegistryState,
     RowSeen,
     Stance,
+    Unwoken,
     looked,
 )
 
@@ -122,6 +123,13 @@ class AsideIs:
 
 
 @dataclass(frozen=True, slots=True)
+class WakesAre:
+    """Why rows with unread mail are not woken, or another is than before."""
+
+    unwoken: Mapping[str, Unwoken]
+
+
+@dataclass(frozen=True, slots=True)
 class RowsAre:
     """The rows of this box are known, or one of them is another than before."""
 
@@ -141,6 +149,7 @@ Event: TypeAlias = (
     | StanceIs
     | AsideIs
     | RowsAre
+    | WakesAre
 )
 
 
@@ -162,7 +171,7 @@ def fold(fleet: Fleet, event: Event) -> Fleet:
             after = fleet._replace(faults=tuple(fault for fault in fleet.faults if fault.duty != duty))
         case Happened():
             after = fleet
-        case OperatorStands() | Logged() | StanceIs() | AsideIs() | RowsAre():
+        case OperatorStands() | Logged() | StanceIs() | AsideIs() | RowsAre() | WakesAre():
             after = _taken_over(fleet, event)
         case _:
             assert_never(event)
@@ -178,7 +187,7 @@ def _read(fleet: Fleet, event: RegistryRead) -> Fleet:
     return fleet._replace(agents=agents, mail=mail, registry=state)
 
 
-def _taken_over(fleet: Fleet, event: OperatorStands | Logged | StanceIs | AsideIs | RowsAre) -> Fleet:
+def _taken_over(fleet: Fleet, event: OperatorStands | Logged | StanceIs | AsideIs | RowsAre | WakesAre) -> Fleet:
     """Return the fleet with what an event brings in the place of what was there."""
     match event:
         case OperatorStands(handle):
@@ -191,6 +200,8 @@ def _taken_over(fleet: Fleet, event: OperatorStands | Logged | StanceIs | AsideI
             return fleet._replace(aside=MappingProxyType(dict(by_handle)))
         case RowsAre(rows):
             return fleet._replace(rows=MappingProxyType({row.id: row for row in rows}))
+        case WakesAre(unwoken):
+            return fleet._replace(unwoken=MappingProxyType(dict(unwoken)))
 
 
 def _counted(fleet: Fleet, counted: Mapping[str, Mail]) -> Fleet:
@@ -226,6 +237,7 @@ def _seen(fleet: Fleet) -> tuple[object, ...]:
         fleet.mail,
         fleet.aside,
         fleet.rows,
+        fleet.unwoken,
         (fleet.stance, fleet.stance_why, fleet.events),
     )
 

@@ -82,6 +82,7 @@ from sot_tui.engine.fold import (
     MailCounted,
     OperatorStands,
     RowsAre,
+    WakesAre,
     fold,
 )
 from sot_tui.engine.hosting import HOST_TRY_SECS, Hosting, refusal, row_refusal
@@ -100,9 +101,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sot_tui.comm.home import Home
-    from sot_tui.engine.client import NotLive, Viewer
+    from sot_tui.engine.client import NotLive, Page, Viewer
     from sot_tui.engine.rows.row import Row
     from sot_tui.engine.server import Server
+    from sot_tui.engine.ticks import Wakes
 
 T = TypeVar("T")
 
@@ -118,6 +120,8 @@ LEAVE_SECS = 3.0
 """Seconds that the end of the engine waits for a write under way."""
 ROW_THREADS = 8
 """Threads for what the rows do on the disk: a wait for the registry lock in one of them delays no other row."""
+WAKE_THREADS = 4
+"""Threads in which mail is counted for the wake: a busy inbox delays no other row."""
 _EXECUTORS = ("registry", "look", "count", "inbox", "send", "search", "desk", "watch", "log")
 
 
@@ -143,6 +147,8 @@ class Engine:
         self._listeners: list[Callable[[], None]] = []
         self._executors = {name: Executor(name) for name in _EXECUTORS}
         self._starts, self._row_work = Pool("start", BOOT_AT_ONCE), Pool("rows", ROW_THREADS)
+        self._wake_work, self._wake_hint = Pool("wake", WAKE_THREADS), asyncio.Event()
+        self._wakes: Wakes | None = None
         self.rows: Rows | None = None
         """The rows of this box, while their duty runs."""
         self._rows_are = asyncio.Event()
@@ -210,6 +216,7 @@ class Engine:
             await asyncio.gather(*(executor.close(LEAVE_SECS) for executor in self._executors.values()))
             self._starts.close()
             self._row_work.close()
+            self._wake_work.close()
         finally:
             self._hosting.release()
 
@@ -252,6 +259,8 @@ class Engine:
             self._duties.start("home", self._make_home)
             self._duties.start("log", self._log)
             self._duties.start("rows", self._keep_rows)
+            self._duties.start("wake", self._wake)
+            self._duties.start("dialogs", self._read_dialogs)
             self._duties.start("socket", self._serve)
         if hosts:
             self._windows_are(0)
@@ -377,6 +386,7 @@ class Engine:
             counted = await self._in("count", partial(self._mailroom.counted, handles))
             if counted:
                 self._tell(MailCounted(counted))
+                self._wake_hint.set()
             well()
 
     async def _watch(self, well: Callable[[], None]) -> None:
@@ -447,6 +457,49 @@ class Engine:
         finally:
             self.rows = None
             await rows.close()
+
+    async def _wake(self, well: Callable[[], None]) -> None:
+        """Wake the rows with unread mail; say why the others are not (contract, Waking)."""
+        from sot_tui.engine.ticks import Wakes  # noqa: PLC0415  (behind the first frame)
+
+        await self._rows_are.wait()
+        if self.rows is None:
+            raise Unreadable("the rows are not known yet")
+        self._wakes = Wakes(
+            self._home,
+            self._environ,
+            self.rows,
+            blocking=self._wake_work.run,
+            told=lambda words, good: self._tell(Happened(What.WAKE, words, good)),
+            seen=lambda unwoken: self._tell(WakesAre(unwoken)),
+        )
+        try:
+            await self._wakes.run(self._wake_hint, well)
+        finally:
+            self._wakes = None
+
+    async def _read_dialogs(self, well: Callable[[], None]) -> None:
+        """Stamp the dialogs of the rows whose agents do not (contract, registry.json)."""
+        from sot_tui.engine.dialogs import DialogDuty  # noqa: PLC0415  (behind the first frame)
+
+        await self._rows_are.wait()
+        if self.rows is None:
+            raise Unreadable("the rows are not known yet")
+        duty = DialogDuty(
+            self._home,
+            self.rows,
+            blocking=self._wake_work.run,
+            may_write=self._may_write.wait,
+            told=lambda words, good: self._tell(Happened(What.WAKE, words, good)),
+        )
+        await duty.run(well)
+
+    def _rung_in(self, page: Page) -> Page:
+        """Return a page whose messages say whether a wake was typed for them, where that is known."""
+        wakes = self._wakes
+        if wakes is None:
+            return page
+        return replace(page, letters=tuple(replace(one, rung=wakes.rung(one)) for one in page.letters))
 
     async def _serve(self, well: Callable[[], None]) -> None:
         """Let this daemon be asked, once it knows its rows: from then on it rules on handles."""
@@ -616,7 +669,7 @@ class Engine:
             case OpenMail():
                 # A cursor moves only where the person's mail is polled: at the one dashboard that hosts.
                 asked = command if self.fleet.stance is Stance.HOST else replace(command, poll=False)
-                return await self._in("inbox", lambda: self._mailroom.opened(asked))
+                return self._rung_in(await self._in("inbox", lambda: self._mailroom.opened(asked)))
             case ReadLetter(letter):
                 return await self._in("inbox", lambda: self._mailroom.body(letter))
             case Search():

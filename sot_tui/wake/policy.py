@@ -33,6 +33,8 @@ WEAK_SECS = 25.0
 (19 s), and an agent whose last word was `working` is not deaf for good."""
 AGENTS_STILL_SECS = 3.0
 """Seconds of rest that are asked for where title or status say `working` and background agents may be the reason."""
+ENTER_AGAIN_SECS = 10.0
+"""Seconds between two Enters for one line."""
 FLOOR_SECS = 20.0
 """Seconds in which the floor, with its last heartbeat, says that a turn runs; one that Esc ended keeps it for good."""
 
@@ -209,7 +211,9 @@ class Rung(NamedTuple):
     at: float
     """The monotonic moment when it was typed."""
     owed: bool = False
-    """The line was typed, and Enter was not sent."""
+    """The line was typed, and was not sent."""
+    not_before: float = 0.0
+    """The monotonic moment before which Enter is not tried again: an agent that hangs still has the last one."""
 
 
 class Due(Enum):
@@ -231,7 +235,7 @@ def due(unread: int, newest: int, rung: Rung | None, now: float) -> Due:
     line is never typed again, though new mail came.
     """
     if rung is not None and rung.owed and now - rung.at < REMIND_SECS:
-        return Due.COMPLETE
+        return Due.COMPLETE if now >= rung.not_before else Due.NOTHING
     if not unread:
         return Due.FORGET if rung is not None else Due.NOTHING
     if rung is None or newest > rung.newest or now - rung.at >= REMIND_SECS:

@@ -22,6 +22,8 @@ HOLD_SECS = 4.0
 """Seconds after which an attempt at a screen that does not come to rest is left to the next tick."""
 CONFIRM_SECS = 3.0
 """Seconds in which the typed line must stand in the box (daemon wire 6)."""
+SENT_SECS = 1.5
+"""Seconds in which Enter must have taken the line out of the box; else it is owed again, to a later tick."""
 
 
 class Wait(NamedTuple):
@@ -75,16 +77,17 @@ class Typist:
         self._stage = _Stage.LOOKS
         self._began = now
         self._stretch = Stretch()
-        self._typed_at = 0.0
+        self._typed_at: float | None = None
+        self._sent_at = 0.0
         self.owes_enter = False
-        """The line was typed and Enter was not sent."""
+        """The line stands in the box, as far as is known, and has not been sent."""
 
     def step(self, sight: Sight, now: float) -> Step:
         """Return what to do after one look; a Type or Enter counts as done unless `missed` says otherwise."""
         if self._stage is _Stage.SENT:
-            return Stop("")
-        if self._stage is _Stage.TYPED:
-            return self._after_typing(sight, now)
+            return self._after_enter(sight, now)
+        if self._stage is _Stage.TYPED and self._typed_at is not None:
+            return self._after_typing(sight, now, self._typed_at)
         self._stretch = self._stretch.watched(sight.screen, now)
         judged = policy.judge(sight, self._row, now - self._stretch.since)
         match judged.act:
@@ -93,7 +96,7 @@ class Typist:
             case Act.NO:
                 return Stop(judged.reason)
             case Act.ENTER:
-                self._stage = _Stage.SENT
+                self._stage, self._sent_at = _Stage.SENT, now
                 return Enter(sight.screen.revision)
             case Act.TYPE if self._goal is Goal.COMPLETE:
                 return Stop("the box does not hold the wake line")
@@ -101,22 +104,30 @@ class Typist:
                 self._stage, self._typed_at, self.owes_enter = _Stage.TYPED, now, True
                 return Type(sight.screen.revision)
 
-    def _after_typing(self, sight: Sight, now: float) -> Step:
+    def _after_typing(self, sight: Sight, now: float, typed_at: float) -> Step:
         seen = prompt.read(sight.screen)
         whole = not (sight.lag or sight.synchronizing or sight.queued)
         # A person whose key came after the line is writing behind it, though it is not on the screen yet.
-        alone = sight.person_s is None or sight.person_s > now - self._typed_at
+        alone = sight.person_s is None or sight.person_s > now - typed_at
         if seen.verdict is Verdict.HOLDS and whole and alone and not seen.vim:
-            self._stage, self.owes_enter = _Stage.SENT, False
+            self._stage, self._sent_at, self.owes_enter = _Stage.SENT, now, False
             return Enter(sight.screen.revision)
-        if now - self._typed_at < CONFIRM_SECS:
+        if now - typed_at < CONFIRM_SECS:
             return Wait("the line is not in the box yet")
         return Stop("the line was typed and is not alone in the box; Enter is owed")
+
+    def _after_enter(self, sight: Sight, now: float) -> Step:
+        if prompt.read(sight.screen).verdict is not Verdict.HOLDS:
+            return Stop("")
+        if now - self._sent_at < SENT_SECS:
+            return Wait("the line is still in the box")
+        self.owes_enter = True
+        return Stop("Enter did not send the line; it is owed")
 
     def missed(self) -> None:
         """Note that the last step was not carried out: the screen was another one by then."""
         if self._stage is _Stage.TYPED:
-            self._stage, self.owes_enter = _Stage.LOOKS, False
+            self._stage, self._typed_at, self.owes_enter = _Stage.LOOKS, None, False
         elif self._stage is _Stage.SENT:
-            self._stage = _Stage.TYPED if self._typed_at else _Stage.LOOKS
-            self.owes_enter = self._stage is _Stage.TYPED
+            self._stage = _Stage.LOOKS if self._typed_at is None else _Stage.TYPED
+            self.owes_enter = self._typed_at is not None

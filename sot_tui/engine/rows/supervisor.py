@@ -369,18 +369,18 @@ class Rows:
         except (LaneGone, LaneForeign) as gone:
             return Refused("capsule_screen_failed", gone.sentence)
 
-    async def type_on(self, key: str, data: bytes, seen: Snapshot) -> str:
+    async def type_on(self, key: str, data: bytes, seen: Snapshot) -> str | None:
         """Type bytes into a row whose screen is still the one that was seen; return why not, "" when they are typed.
 
-        An answer that does not come may mean either; the caller looks at the screen.
+        None: there was no answer, so they may be typed or not.
         """
         kept = self._kept(key)
         if kept is None or kept.row.phase is not Phase.READY or kept.lane is None:
             return "the row is not ready"
         try:
             return await kept.lane.type_on(data, seen)
-        except (LaneGone, LaneForeign) as gone:
-            return gone.sentence
+        except (LaneGone, LaneForeign):
+            return None
 
     # -- a row's start -----------------------------------------------------------------------------------------------
 
