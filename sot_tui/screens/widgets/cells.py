@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 FOREGROUND, BACKGROUND = "#d0d0d0", "#101014"
 """The two colours that an agent is told its terminal has, and draws for, whatever our theme is."""
 
+GROUND = Style(color=FOREGROUND, bgcolor=BACKGROUND)
+"""What a cell looks like for which the agent has said nothing."""
+
 _REPLACED = "\ufffd"
 _MARKS = 2
 """Marks on one sign; more is a heap that reaches over its neighbours."""
