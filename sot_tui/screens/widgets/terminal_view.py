@@ -275,11 +275,16 @@ class TerminalView(Widget, can_focus=True):
 
     @property
     def _above(self) -> int:
-        """Rows of the screen for which there is no room: those at its top, but never the cursor's."""
-        screen = self._screen
-        if screen is None:
+        """Rows at the top of the screen for which there is no room: as few as leave what is drawn last in sight."""
+        screen, height = self._screen, self.size.height
+        if screen is None or screen.lines <= height:
             return 0
-        return max(0, min(screen.lines - self.size.height, screen.cursor_y))
+        last = screen.cursor_y
+        for place in range(screen.lines - 1, last, -1):
+            if any(cell.data not in {" ", ""} or cell.bg != "default" for cell in screen.rows[place]):
+                last = place
+                break
+        return max(0, min(last - height + 1, screen.cursor_y))
 
     @property
     def _aside(self) -> int:
