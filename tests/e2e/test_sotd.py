@@ -268,12 +268,17 @@ def test_verbs_when_a_row_is_spawned_and_despawned_then_the_daemon_ran_it(daemon
     """spawn, relay, probe and despawn of a session, against a daemon that runs rows."""
     daemons.serve()
     box = daemons.box
-    code, out, err = box.run("probe", "p1")
+    code, out, err = box.run("probe", "p1", "echo probed-$((6 * 7))")
     assert code == 0, err
     listed = asked(daemons.socket, "workspace.list", {})["workspaces"]
     assert isinstance(listed, list)
     (row,) = listed
     assert (row["phase"], row["agent"]) == ("ready", "none")
+
+    def shown() -> object:
+        return asked(daemons.socket, "pty.screen", {"workspace_id": row["workspace_id"]})["lines"]
+
+    until(lambda: "probed-42" in str(shown()), "the line was typed, and Enter")
     code, out, err = box.run("despawn", row["slug"])
     assert code == 0, (out, err)
     assert asked(daemons.socket, "workspace.list", {}) == {"workspaces": []}
