@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -182,6 +183,48 @@ def test_person_s_command_when_a_row_s_session_asks_for_it_then_it_is_refused(da
     until(lambda: "tui.do" in said(daemons, "docs"), "it is answered")
     assert '"code":"not_a_person"' in said(daemons, "docs")
     assert "it runs inside a row" in said(daemons, "docs")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another account can only be acted by root")
+def test_files_when_a_daemon_and_its_rows_run_then_each_has_its_mode_and_another_account_reaches_none(
+    daemons: Daemons,
+) -> None:
+    """Contract, Layout: "0700 (a folder) or 0600 (a file), created so by every writer"; here with a umask that hides
+    nothing."""
+    was = os.umask(0)
+    try:
+        daemons.serve()
+        row = spawned(daemons, "docs")
+        asked(daemons.socket, "comm.file", {"from": "a", "to": "docs-box", "text": "hi"})
+    finally:
+        os.umask(was)
+    base = daemons.box.comm.parent
+    ours = [base / "comm", base / "state" / "sot", base / "run" / "sot", base / "config" / "sot"]
+    paths = [path for top in ours for path in (top, *top.rglob("*"))]
+    assert any(row in path.name for path in paths)
+    open_to_others = [
+        f"{path.relative_to(base)} {stat.S_IMODE(path.lstat().st_mode):o}"
+        for path in paths
+        if path.lstat().st_mode & 0o077 and path.relative_to(base).parts[:2] != ("comm", "bin")
+    ]
+    assert not open_to_others
+    for path in (base, *(base / name for name in ("comm", "state", "run"))):
+        path.chmod(0o755)  # only what is ours keeps another account out
+    program = (
+        "import os, socket, sys\n"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "for path in sys.stdin.read().split('\\0'):\n"
+        "    for what in ('rb', 'r+b', 'list', 'connect'):\n"
+        "        try:\n"
+        "            if what == 'list': os.listdir(path)\n"
+        "            elif what == 'connect': socket.socket(socket.AF_UNIX).connect(path)\n"
+        "            else: open(path, what)\n"
+        "            print(what, path)\n"
+        "        except OSError: pass\n"
+    )
+    told = "\0".join(str(path) for path in paths if path != base / "comm")
+    ran = subprocess.run([sys.executable, "-I", "-c", program], input=told.encode(), capture_output=True, check=False)
+    assert (ran.stdout, ran.stderr) == (b"", b"")
 
 
 def test_daemon_s_environment_when_it_starts_a_row_then_only_what_a_row_is_told(daemons: Daemons) -> None:
