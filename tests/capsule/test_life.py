@@ -114,9 +114,9 @@ def test_agent_when_started_then_every_signal_is_as_at_a_login(row: CapsuleRow) 
     assert "Broken pipe" not in wire.text()
     status = Path(f"/proc/{wire.agent()}/status").read_text()
     masks = dict(line.split(":\t") for line in status.splitlines() if line.startswith("Sig"))
-    assert {name: int(masks[name], 16) for name in ("SigIgn", "SigBlk", "SigCgt")} == {
-        "SigIgn": 0, "SigBlk": 0, "SigCgt": 0,
-    }  # fmt: skip
+    # The C library keeps signals 32 and 33 to itself, and no program can set them: they are as they were inherited.
+    found = {name: int(masks[name], 16) & ~(0b11 << 31) for name in ("SigIgn", "SigBlk", "SigCgt")}
+    assert found == {"SigIgn": 0, "SigBlk": 0, "SigCgt": 0}
 
 
 def test_agent_when_started_then_it_stands_in_the_project_and_leads_its_own_terminal(row: CapsuleRow) -> None:
