@@ -184,6 +184,22 @@ async def test_requests_when_many_at_once_then_every_one_is_answered_once(one: D
     assert sorted(found) == list(range(many))
 
 
+async def test_requests_when_too_many_are_under_way_then_the_next_one_waits_for_an_answer(one: Daemon) -> None:
+    one.rows.hold = asyncio.Event()
+    rows = [one.rows.add(f"r{number}") for number in range(connection.PENDING_LIMIT + 5)]
+    async with Caller(one.path) as many, Caller(one.path) as other:
+        await other.greet()
+        asked = [request("pty.input", {"workspace_id": row.id, "data_b64": "aGk="}, 2) for row in rows]
+        many.say(hello() + b"".join(asked))
+        await until(lambda: len(one.rows.typed) == connection.PENDING_LIMIT)
+        assert await other.ask("ping", {}) == {"ok": True}
+        assert len(one.rows.typed) == connection.PENDING_LIMIT
+        one.rows.hold.set()
+        for _ in rows:
+            await many.frame("pty.input")
+    assert len(one.rows.typed) == len(rows)
+
+
 async def test_client_when_it_has_said_all_it_has_to_say_then_its_answer_still_comes(one: Daemon) -> None:
     async with Caller(one.path) as caller:
         caller.say(hello() + request("version.query", {}))
