@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sot_tui.comm import registry, registry_lock
 from sot_tui.comm.clock import seconds_of
-from sot_tui.comm.home import home_here
+from sot_tui.comm.home import Home, home_path
+from sot_tui.comm.proof import SystemProcs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,10 +41,37 @@ minute, so the person has nearly that long."""
 LOOK_SECS = 0.5
 
 _MAIL = re.compile(r"\[[^]]*\] \[(?P<sender>[^]:]*):[^]]*\] (?P<text>.*)")
+_QUOTE_HEAD = re.compile(r"@\S+ wrote( at .*)?:\n(?=>)")
 
 
 class EndedError(Exception):
     """The demo is over: nobody holds the other end of stdin any more."""
+
+
+class BoxProcs(SystemProcs):
+    """This machine under the name that it has in the demo, so that a lock's holder is named as its handle is."""
+
+    def host_name(self) -> str:
+        """Return the name of this session's box."""
+        return os.environ["SOT_SELF_HOST"]
+
+
+def mail_of(printed: str) -> list[tuple[str, str]]:
+    """Return the messages that a poll has printed: who sent each, and what in words of their own."""
+    found: list[tuple[str, str]] = []
+    for line in printed.splitlines():
+        head = _MAIL.match(line)
+        if head:
+            found.append((head["sender"], head["text"]))
+        elif found:
+            found[-1] = (found[-1][0], f"{found[-1][1]}\n{line}")
+    return [(sender, own_words(text)) for sender, text in found]
+
+
+def own_words(text: str) -> str:
+    """Return a reply without what it quotes, as one line."""
+    lines = _QUOTE_HEAD.sub("", text).splitlines()
+    return " ".join(line.strip() for line in lines if line.strip() and not line.startswith(">"))
 
 
 class Session:
@@ -52,7 +80,7 @@ class Session:
     def __init__(self, name: str, folder: Path, die_after: float) -> None:
         self.name = name
         self.die_after = die_after
-        self.home = home_here()
+        self.home = Home(home_path(os.environ), procs=BoxProcs())
         self._folder = folder
 
     # -- time --------------------------------------------------------------------------------------------------------
@@ -106,8 +134,7 @@ class Session:
 
     def poll(self) -> list[tuple[str, str]]:
         """Return the new mail: who sent it, and what."""
-        found = map(_MAIL.match, self.verb("poll").splitlines())
-        return [(mail["sender"], mail["text"]) for mail in found if mail]
+        return mail_of(self.verb("poll"))
 
     def is_done(self) -> bool:
         """Tell whether this session still waits to be viewed."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sot_tui.comm import registry_lock
+from sot_tui.comm import frames, inbox, registry_lock
 from sot_tui.comm.home import Home
 from tests.e2e.box import COMMAND
 from tests.e2e.terminal import Terminal
@@ -133,11 +133,26 @@ def test_done_when_a_person_views_it_then_its_session_goes_on(play: Callable[...
     until(lambda: "you saw it" in run.agents()["Docs-box"].get("summary", ""), "the session has noticed")
 
 
+def test_question_when_a_person_replies_below_what_is_quoted_then_the_session_says_their_own_words(
+    play: Callable[..., Run],
+) -> None:
+    run = play("--lock-after", NEVER)
+    until(lambda: run.state("MyRepo-box") == "blocked", "one asks")
+    reply = "@MyRepo-box wrote at 2026-07-01T10:00:00Z:\n> Which branch shall I release, main or next?\n\nnext"
+    line = frames.frame("operator-box", "MyRepo-box", "", reply, "2026-07-01T10:00:09Z")
+    assert isinstance(inbox.file_line(run.home, "MyRepo-box", line), inbox.Filed)
+    until(lambda: run.agents()["MyRepo-box"].get("summary") == "releasing as you said: next", "it repeats the answer")
+    mail = run.comm / "inbox" / "operator-box.jsonl"
+    until(lambda: "your answer came: next. " in mail.read_text(encoding="utf-8"), "it thanks for the answer")
+
+
 def test_lock_when_its_holder_died_then_the_others_rest_until_it_is_cleared(play: Callable[..., Run]) -> None:
     run = play("--lock-after", "1")
     until(lambda: registry_lock.look(run.home).provable, "one has died with the lock")
     before = run.agents()
     record = registry_lock.look(run.home).record
+    assert record is not None
+    assert record.name == "box"  # as its handle says, whatever this machine is called
     # Each of the others has come to its next verb by then, and rests: none holds the turn, none has reclaimed.
     until(lambda: registry_lock.look(run.home).age_s > 5, "five seconds with nobody writing")
     assert registry_lock.look(run.home).record == record
