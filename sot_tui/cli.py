@@ -34,6 +34,7 @@ VERBS = {
     "worktree-status": "show what each worktree holds, and who is there",
     "worktree-sync": "remind the sessions whose worktree is behind, or merge",
     "install": "put the script names (comm-poll.sh, ...) into the comm home",
+    "service": "let systemd or launchd run the daemon, or no longer",
     "doctor": "check that everything is set up, and say the next step",
     "info": "show every path and every setting",
     "screen": "replay a recording of a screen, and say what the wake makes of it",

@@ -23,6 +23,7 @@ from sot_tui.comm.proof import UNREAD
 from sot_tui.comm.registry import LIVE_SECS, Registry, Unread
 from sot_tui.comm.registry_lock import LockIs
 from sot_tui.comm.scripts import SCRIPTS, Stand, Standing
+from sot_tui.comm.services import Stand as Stands
 from sot_tui.comm.text import visible
 from sot_tui.comm.topology import Topology, Unlisted
 
@@ -457,6 +458,54 @@ def of_relay(endpoint: str, notes: Sequence[str]) -> Finding:
     if notes:
         return Finding(Level.WARN, "relay", notes[0], "unset SOT_RELAY_ENDPOINT SOT_SPAWN_ENDPOINT")
     return Finding(Level.OK, "relay", endpoint or "the hub is this box, where no daemon listens")
+
+
+class Service(NamedTuple):
+    """How the service file of the daemon stands."""
+
+    path: str
+    stand: Stands
+    lacks: tuple[str, ...] = ()
+    """What it has to say for the rows, and does not."""
+    enabled: bool = False
+    lingers: bool | None = None
+    """Whether it goes on after the last logout; None where that cannot be told, or means nothing."""
+    fault: str = ""
+    """Why it says nothing."""
+
+
+_WITHOUT = {
+    "KillMode=process": (Level.FAULT, "to stop or restart the daemon ends every row"),
+    "AbandonProcessGroup": (Level.FAULT, "to stop or restart the daemon ends every row"),
+    "OOMPolicy=continue": (Level.WARN, "a row that takes too much memory ends the daemon, too"),
+}
+"""What follows when a service file does not say this."""
+
+
+def of_service(found: Service) -> tuple[Finding, ...]:
+    """Judge the service file: that no row ends with the daemon, and that both outlive a logout; none is well."""
+    what = "service"
+    if found.fault:
+        return (Finding(Level.WARN, what, found.fault, f"ls -l {word(found.path)}"),)
+    if found.stand is Stands.MISSING:
+        fact = "none is installed: a dashboard does the duties, and leaves them to `sotd run` while rows run"
+        return (Finding(Level.OK, what, fact),)
+    by_hand = found.stand in {Stands.FOREIGN, Stands.CHANGED}
+    install = f"sot-tui service install{' --force' if by_hand else ''}"
+    findings = [
+        Finding(_WITHOUT[one][0], what, f"{found.path} does not say {one}: {_WITHOUT[one][1]}", install)
+        for one in found.lacks
+    ]
+    if found.stand is Stands.OLDER:
+        findings.append(Finding(Level.WARN, what, f"{found.path} is {found.stand.value}", install))
+    if not findings:
+        findings.append(Finding(Level.OK, what, f"{found.path}{', enabled' if found.enabled else ''}"))
+    if found.lingers is False:
+        fact = "off, so the daemon, and what it started, ends with your last logout"
+        findings.append(Finding(Level.WARN, "linger", fact, "loginctl enable-linger"))
+    elif found.lingers:
+        findings.append(Finding(Level.OK, "linger", "on: the daemon outlives a logout"))
+    return tuple(findings)
 
 
 # -- the agents -------------------------------------------------------------------------------------------------------

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import daemon_lock, paths
+from sot_tui.comm import daemon_lock, paths, services
 from sot_tui.engine.rows.row import Phase
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ class Leaving:
         await self._blocking(self._start)
 
     def _start(self) -> None:
-        command, log = _command(), paths.daemon_log(self._environ)
+        command, log = services.daemon_command(), paths.daemon_log(self._environ)
         if not command:
             self.sentence = f"{self._rows} with no engine: there is no `sotd` beside this program or on the search path"
             return
@@ -95,8 +93,3 @@ class Leaving:
 
     def _holds(self, pid: int) -> bool:
         return daemon_lock.last_holder(self._home, self._environ).pid == str(pid)
-
-
-def _command() -> str:
-    beside = f"{os.path.dirname(os.path.abspath(sys.executable))}/sotd"
-    return beside if os.access(beside, os.X_OK) else shutil.which("sotd") or ""

@@ -22,6 +22,7 @@ from sot_tui.comm import (
     registry,
     registry_lock,
     scripts,
+    services,
     set_aside,
     topology,
 )
@@ -117,6 +118,7 @@ def _findings(home: Home) -> list[Finding]:
     findings += _settings(home, settings)
     root = paths.state_root(os.environ)
     findings.append(doctor.of_state_root(root, mounts.mount_under(home, root), _setup.entry_at(home, root)))
+    findings += doctor.of_service(_service(home))
     kept = paths.set_aside_file(os.environ)
     findings += doctor.of_set_aside(kept, set_aside.read(home, os.environ).fault)
     findings += [doctor.of_hooks(_hooks(home, agent)) for agent in hook_entries.ENTRIES]
@@ -159,6 +161,20 @@ def _ways(home: Home, host: str) -> list[Finding]:
         way = endpoints.of_the_hub(home, os.environ, host)
         findings.append(doctor.of_relay(way.endpoint, way.notes))
     return findings
+
+
+def _service(home: Home) -> doctor.Service:
+    """Return how the service file of the daemon stands; no manager is asked."""
+    path = "the service file"
+    try:
+        one = services.service(os.environ, services.daemon_command())
+        path, found = one.path, services.look(home.disk, one)
+        systemd = one.manager is services.Manager.SYSTEMD
+        lacks = () if found.stand is services.Stand.MISSING else services.lacks(home.disk, one, found.text)
+        lingers = services.lingers(home.disk) if systemd else None
+        return doctor.Service(path, found.stand, lacks, found.enabled, lingers)
+    except SotError as error:
+        return doctor.Service(path, services.Stand.FOREIGN, fault=error.sentence)
 
 
 def _modes(home: Home) -> Finding:
