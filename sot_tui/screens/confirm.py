@@ -78,5 +78,9 @@ class Confirm(Dialog[int]):
         self.dismiss(2)
 
     def action_other(self) -> None:
-        """Give the keys to the other button."""
+        """Give the keys to the button on the left."""
+        self.focus_previous("Button")
+
+    def action_other_next(self) -> None:
+        """Give the keys to the button on the right."""
         self.focus_next("Button")

@@ -373,9 +373,9 @@ class NavScreen(Place[None]):
         if name == "reply" and you:
             return "this is you: choose another handle, or press c to write to anybody"
         if name == "clear_done" and not one.done:
-            return f"@{one.handle} has no done to clear"
+            return f"{_named(one)} has no done to clear"
         if name == "aside" and not rules.is_set_aside(fleet, one) and rules.need(fleet, one, self.desk.now()) is None:
-            return f"@{one.handle} does not need you, so there is nothing to set aside"
+            return f"{_named(one)} does not need you, so there is nothing to set aside"
         if name == "copy" and not is_handle(one.handle):
             return "what stands there is no handle, so it is not copied"
         return ""
@@ -387,13 +387,12 @@ class NavScreen(Place[None]):
                 return "this is you: your handle is stale when no dashboard is open"
             live = rules.is_live(fleet, one, self.desk.now())
             return f"@{one.handle} is live: its own session gives it back (sot-tui leave)" if live else ""
-        whose = rules.called(one)
         if row is None:
-            return f"{whose} has no row on this box"
+            return f"{_named(one)} has no row on this box"
         if name == "run_again" and not rules.end_of(row):
             return f"row '{row.label}' is not over (phase: {row.phase})"
         if name == "answer" and one.state is not State.BLOCKED:
-            return f"{whose} is not blocked, so there is nothing to answer"
+            return f"{_named(one)} is not blocked, so there is nothing to answer"
         if name == "answer" and get_running_loop().time() - self._replaced < _REPLACED_SECS:
             return f"row '{row.label}' asks something else now; read it first"
         if name == "answer" and not self._dialog_of(fleet, one).lines:
@@ -769,6 +768,10 @@ def _nobody_words(fleet: Fleet, width: int) -> Content:
         )
     lines += [Content(""), show.words(f"comm home: {fleet.home}", "$foreground 60%")]
     return Content("\n").join(lines)
+
+
+def _named(one: Agent) -> str:
+    return f"row '{one.label}'" if one.label else f"@{one.handle}"
 
 
 def _end_lines(one: Agent, row: RowSeen, unread: int, shown: rules.Shown) -> tuple[tuple[str, str], ...]:

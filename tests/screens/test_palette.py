@@ -164,7 +164,8 @@ def _meaning(action: actions.Action) -> str:
     about = {
         "open_mail": "go in", "open_letter": "go in", "open_draft": "go in", "lock": "locks", "search": "narrow",
         "filter": "narrow", "keys": "help", "reload": "again", "known_up": "up", "known_down": "down",
-        "pane_left": "beside", "pane_right": "beside", "other": "beside", "start": "send",
+        "pane_left": "beside", "pane_right": "beside", "other": "beside", "other_next": "beside",
+        "start": "send",
     }  # fmt: skip
     return about.get(action.name, action.name)
 

@@ -152,7 +152,15 @@ async def looking(path: Path) -> AsyncIterator[Opened]:
             yield opened
 
 
-WRITING = [("r", "write"), ("c", "compose"), ("b", "to all"), ("d", "clear done"), ("z", "aside"), ("x", "end"), ("n", "new")]
+WRITING = [
+    ("r", "write"),
+    ("c", "compose"),
+    ("b", "to all"),
+    ("d", "clear done"),
+    ("z", "aside"),
+    ("x", "end"),
+    ("n", "new"),
+]
 
 
 @WAYS
