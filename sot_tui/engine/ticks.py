@@ -43,6 +43,8 @@ LOOK_SECS = 0.1
 """Seconds between two looks of one attempt."""
 AT_ONCE = 4
 """Rows that are being woken at the same time."""
+FIRST_SECS = 10.0
+"""Seconds that a daemon's one look at a row may take: an agent that draws, or a dialog, may stand in its way."""
 TOLD_SECS = 60.0
 """Seconds of one refusal after which the log says so."""
 _SETS_VIM = re.compile(rb'"editorMode"\s*:\s*"vim"|"vimMode"\s*:\s*true')
@@ -82,8 +84,8 @@ class Wakes:
         self._blocking, self._told, self._seen = blocking, told, seen
         self._rung: dict[str, Rung] = {}
         self._spans: dict[str, list[Span]] = {}
-        self._looked: set[str] = set()
-        """The runs that were looked at since this daemon began."""
+        self._first: dict[str, float] = {}
+        """Until when each run counts as not looked at yet by this daemon."""
         self._vim: set[str] = set()
         """The runs whose screen named a vim mode."""
         self._why: dict[str, Unwoken] = {}
@@ -162,7 +164,7 @@ class Wakes:
         due = policy.due(counted.unread, counted.newest, self._rung.get(handle), self._mono())
         if due is Due.FORGET:
             self._rung.pop(handle, None)
-        is_first = row.run not in self._looked
+        is_first = self._mono() < self._first.setdefault(row.run, self._mono() + FIRST_SECS)
         if due in {Due.NOTHING, Due.FORGET} and not is_first:
             rung = self._rung.get(handle)
             self._say(handle, OWED if counted.unread and rung is not None and rung.owed else "")
@@ -170,7 +172,8 @@ class Wakes:
         goal = Goal.WAKE if due is Due.WAKE else Goal.COMPLETE
         async with self._gate:
             why = await self._attempt(row, handle, counted, goal)
-        self._looked.add(row.run)
+        if not why:
+            self._first[row.run] = self._mono()
         self._say(handle, why if counted.unread else "")
 
     def _refused(self, claimants: list[Row]) -> str:
@@ -246,8 +249,11 @@ class Wakes:
     def _after(self, handle: str, typist: Typist, why: str) -> str:
         """Note what an attempt has left; return why it is over."""
         rung = self._rung.get(handle)
-        if typist.owes_enter and rung is not None and not rung.owed:
+        if rung is not None and typist.owes_enter and not rung.owed:
             self._rung[handle] = rung._replace(owed=True)
+        elif rung is not None and typist.found_free:
+            # The line is gone from the box, so nothing is owed; the same mail is told again after its ten minutes only.
+            self._rung[handle] = rung._replace(owed=False)
         return why
 
     # -- what is known of a row --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from sot_tui.wake import prompt
+from sot_tui.wake import dialog, prompt
 from sot_tui.wake.prompt import Prompt, Verdict
 
 if TYPE_CHECKING:
@@ -187,7 +187,8 @@ def judge(sight: Sight, row: RowFacts, still_s: float) -> Judged:
     if sight.lag or sight.synchronizing:
         return no(LAGS, waits=True)
     if seen.verdict is Verdict.REFUSED:
-        return no(DIALOG_OPEN if row.dialog and seen.box is None else seen.reason)
+        is_open = seen.box is None and (row.dialog or dialog.read(sight.screen) is not None)
+        return no(DIALOG_OPEN if is_open else seen.reason)
     work = work_seen(sight, row, seen, still_s)
     if work:
         return no(f"{WORKING} ({work})", waits=has_background_agents(sight.screen, seen))

@@ -73,10 +73,8 @@ class Replay:
         sight = Sight(screen, synchronizing=self._terminal.synchronizing(at), person_s=person)
         agent = "codex" if self._is_codex else "claude"
         judged = policy.judge(sight, RowFacts(agent), at - self._stretch.since)
-        waiting = dialog.read(screen)
-        if waiting is not None and not self._is_codex:
-            judged = judged._replace(reason=policy.DIALOG_OPEN)
-        return Moment(at, screen, prompt.read_codex(screen) if self._is_codex else prompt.read(screen), waiting, judged)
+        shown = prompt.read_codex(screen) if self._is_codex else judged.prompt
+        return Moment(at, screen, shown, dialog.read(screen), judged)
 
 
 def moments(columns: int, lines: int, events: Iterable[Event]) -> Iterator[Moment]:

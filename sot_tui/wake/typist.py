@@ -81,6 +81,8 @@ class Typist:
         self._sent_at = 0.0
         self.owes_enter = False
         """The line stands in the box, as far as is known, and has not been sent."""
+        self.found_free = False
+        """There was nothing to complete: the box was free and at rest."""
 
     def step(self, sight: Sight, now: float) -> Step:
         """Return what to do after one look; a Type or Enter counts as done unless `missed` says otherwise."""
@@ -99,6 +101,7 @@ class Typist:
                 self._stage, self._sent_at = _Stage.SENT, now
                 return Enter(sight.screen.revision)
             case Act.TYPE if self._goal is Goal.COMPLETE:
+                self.found_free = True
                 return Stop("the box does not hold the wake line")
             case Act.TYPE:
                 self._stage, self._typed_at, self.owes_enter = _Stage.TYPED, now, True

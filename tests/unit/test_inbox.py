@@ -365,7 +365,7 @@ def test_read_batch_when_the_lock_fails_then_a_warning_and_the_read_runs_without
         "reading without it; a line may show twice, none is lost"
     )
     assert inbox.read_batch(home, "a") == Batch([WHOLE[:-1]], total=1, warning=warning)
-    assert inbox.unread(home, "a") == Count(1, 1, TS, warning)
+    assert inbox.unread(home, "a") == Count(1, 1, TS, warning, 1)
 
 
 def test_read_batch_when_the_inbox_cannot_be_read_then_failed_and_never_empty(comm_home: Path) -> None:
