@@ -352,7 +352,7 @@ class Server:
         """Return the events a peer that comes back has missed, None when they cannot all be told again."""
         if not hello.session_id:
             return []
-        if hello.session_id != self._session or hello.last_seen_revision > self.revision:
+        if hello.session_id != self._session:
             return None
         missed = [data for revision, data in self._ring if revision > hello.last_seen_revision]
         return missed if len(missed) == self.revision - hello.last_seen_revision else None

@@ -391,6 +391,20 @@ async def test_file_when_a_guest_may_not_append_then_it_forwards_once_and_passes
     assert not Path(home.inbox("h")).exists()
 
 
+async def test_file_when_the_folder_is_on_its_own_disk_then_a_hub_whatever_the_list_of_boxes_says(
+    comm_home: Path,
+) -> None:
+    """Contract, Sending: the hub is "a daemon whose comm folder is on its own disk"."""
+    boxes(TWO_BOXES)
+    home = home_at(comm_home, h=live())
+    (comm_home / "inbox-lock-manager").unlink()
+    async with daemon(home) as one:
+        assert await file(one) == {
+            "error": f"no inbox lock record at {home.lock_manager}: restart this daemon to write it",
+            "code": "file_failed",
+        }
+
+
 async def test_file_when_an_nfs_3_hub_recorded_itself_then_it_serves_other_boxes_over_the_wire(
     comm_home: Path,
 ) -> None:

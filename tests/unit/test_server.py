@@ -176,6 +176,15 @@ async def test_op_when_unknown_then_its_name_and_no_code(one: Daemon) -> None:
     assert await burst(one.path, "workspace.reauth", {}) == {"error": "unknown op: workspace.reauth"}
 
 
+async def test_frames_when_they_are_no_requests_then_they_are_passed_over(one: Daemon) -> None:
+    async with Caller(one.path) as caller:
+        await caller.greet()
+        for kind in ("evt", "res"):
+            caller.say(request("ping", {}, 2).replace(b'"kind":"req"', f'"kind":"{kind}"'.encode()))
+        assert await caller.ask("ping", {}, 3) == {"ok": True}
+        assert len(caller.lines) == 2
+
+
 async def test_requests_when_many_at_once_then_every_one_is_answered_once(one: Daemon) -> None:
     many = 10 * connection.PENDING_LIMIT
     async with Caller(one.path) as caller:
@@ -225,7 +234,10 @@ async def test_clients_when_there_are_too_many_then_one_more_is_closed_at_once(
         await first.greet()
         await second.greet()
         assert await third.ends() == b""
+        async with Caller(one.path) as fourth:
+            assert await fourth.ends() == b""
         assert await first.ask("ping", {}) == {"ok": True}
+    assert one.log == [("there are 2 connections; one more was turned away", False)], "told once a minute"
 
 
 async def test_clients_when_too_many_come_in_one_burst_then_no_more_are_let_in(
@@ -298,6 +310,21 @@ async def test_frontend_when_it_pings_and_falls_silent_then_it_is_gone_and_one_t
         said = await script.ask("version.query", {})
         assert [client["name"] for client in said["clients"]] == ["fe@quiet", ""]
         assert [gone["identity"] for gone in said["disconnected"]] == ["fe@pings"]
+
+
+async def test_connection_when_it_ends_then_a_frontend_is_remembered_with_the_reason_and_a_script_is_not(
+    one: Daemon,
+) -> None:
+    async with Caller(one.path) as front, Caller(one.path) as script:
+        await front.greet(role="fe", name="fe@desk")
+        await script.greet(name="web")
+        for caller in (front, script):
+            caller.say(request("ping", {})[:-5])
+            caller.writer.write_eof()
+            assert await caller.ends() == b""
+    said = await burst(one.path, "version.query", {})
+    assert [gone["identity"] for gone in said["disconnected"]] == ["fe@desk"]
+    assert one.log == [("the connection of fe@desk was dropped: it ended within a frame", False)]
 
 
 async def test_hello_when_said_twice_then_the_connection_ends_unanswered(one: Daemon) -> None:
