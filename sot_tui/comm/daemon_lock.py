@@ -83,6 +83,17 @@ def release(home: Home, held: Held) -> None:
     _close(home, held.descriptor)
 
 
+def still_counts(home: Home, environ: Mapping[str, str], held: Held) -> bool:
+    """Tell whether the lock keeps others out: not when its file is gone, or another one stands at its path."""
+    try:
+        ours, there = home.disk.open_stat(held.descriptor), home.disk.stat(paths.daemon_lock(environ))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # what cannot be looked at is not known to be gone
+    return (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
+
+
 def last_holder(home: Home, environ: Mapping[str, str]) -> HeldBy:
     """Return who took the lock last, by its own word; whether it still has it is not asked."""
     try:

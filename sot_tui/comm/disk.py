@@ -246,6 +246,10 @@ class Disk:
         """Set the mode of a file or folder."""
         os.chmod(path, mode)
 
+    def open_stat(self, descriptor: int) -> os.stat_result:
+        """Return the status of an open file, wherever its name is by now."""
+        return os.fstat(descriptor)
+
     def lock(self, descriptor: int, operation: int) -> None:
         """Apply flock(2) to a descriptor; `operation` as in the module fcntl."""
         import fcntl  # noqa: PLC0415  (only what touches an inbox needs it)

@@ -34,6 +34,8 @@ PREDECESSOR_SECS = 10.0
 """Seconds for which an engine that holds the lock is waited for: its drain takes no longer."""
 PREDECESSOR_POLL_SECS = 0.25
 """Between two tries (daemon wire 1.2)."""
+LOCK_SECS = 5.0
+"""Seconds between two looks at whether the lock still keeps others out."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -85,10 +87,25 @@ async def _serve(home: Home, hosting: Hosting, manager: Manager) -> str:
             words = f"sotd: serving {hosting.path} for the comm home {home.path}"
             print(visible(words), file=sys.stderr, flush=True)  # noqa: T201  (as above)
             manager.say("READY=1")
+            watching = asyncio.create_task(_until_lost(hosting, told), name="sotd-lock")
             await manager.keep_alive(told)
+            watching.cancel()
+            if not hosting.still_hosts():
+                why = f"{paths.daemon_lock(os.environ)} is gone, or another's: this daemon ends, before there are two"
         manager.say("STOPPING=1")
     await log.end(writing)
     return why
+
+
+async def _until_lost(hosting: Hosting, told: asyncio.Event) -> None:
+    """Give the word to end when the lock keeps nobody out any more: its folder was removed, and perhaps made anew."""
+    disk = Executor("sotd-lock")
+    try:
+        while await disk.run(hosting.still_hosts):  # noqa: ASYNC110  (of a file nobody tells)
+            await asyncio.sleep(LOCK_SECS)
+        told.set()
+    finally:
+        await disk.close(1.0)
 
 
 async def _until_served(engine: Engine, told: asyncio.Event) -> str:

@@ -131,6 +131,10 @@ class Hosting:
         self._foreign = self._foreign or _who_serves(self._home, self._environ, self.path)
         return f"{self._foreign}{self._then}"
 
+    def still_hosts(self) -> bool:
+        """Tell whether the claim still keeps others out; one whose lock file is gone does not."""
+        return self._held is not None and daemon_lock.still_counts(self._home, self._environ, self._held)
+
     def release(self) -> None:
         """Let another dashboard host."""
         if self._held is not None:

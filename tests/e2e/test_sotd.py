@@ -187,6 +187,17 @@ def test_run_when_another_process_holds_the_state_root_then_it_gives_up_and_says
     assert not daemons.socket.exists()
 
 
+def test_run_when_its_state_root_is_gone_then_it_ends_before_there_are_two(daemons: Daemons) -> None:
+    """A lock belongs to the open file: whoever makes the folder anew could host beside it."""
+    one = daemons.serve()
+    daemons.log.parent.rename(daemons.log.parent.with_name("moved"))
+    _, err = one.communicate(timeout=DEADLINE_S)
+    assert one.returncode == 1
+    lock = daemons.log.with_name("daemon.lock")
+    assert err.decode() == f"sotd: {lock} is gone, or another's: this daemon ends, before there are two\n"
+    daemons.serve()
+
+
 def test_run_when_its_folder_is_not_private_then_it_does_not_start(daemons: Daemons) -> None:
     """Daemon wire 1.2: "a failed test stops the start"."""
     folder = daemons.socket.parent.parent

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STEPS = (
     "open", "read_all", "read_at", "size", "stat", "target_stat", "real_path", "is_on_local_mount", "listdir", "space",
     "revalidate", "close", "write", "flush", "flush_folder", "truncate", "link", "rename", "unlink", "mkdir", "rmdir",
-    "chmod", "lock",
+    "chmod", "open_stat", "lock",
 )  # fmt: skip
 """Every method of the seam but the whole reads, which are made of these, save that of the mounts."""
 

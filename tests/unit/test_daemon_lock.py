@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from sot_tui.comm import daemon_lock, paths
 from sot_tui.comm.daemon_lock import Held, HeldBy, NotHere
 from sot_tui.comm.home import Home
 from tests.seams import FRESH_MOUNT, MountedDisk
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _HOLDER = (
     "import os, sys; from sot_tui.comm import daemon_lock; from sot_tui.comm.home import home_here; "
@@ -96,3 +93,21 @@ def test_lock_when_a_step_fails_then_is_said(home: Home, step: str) -> None:
     refused = daemon_lock.take(home._replace(disk=Failing()), os.environ)
     assert isinstance(refused, NotHere)
     assert "Read-only file system" in refused.why
+
+
+def test_lock_when_its_file_is_gone_or_another_one_then_it_counts_no_more(comm_home: Path) -> None:
+    home = Home(str(comm_home))
+    held = daemon_lock.take(home, os.environ, "daemon")
+    assert isinstance(held, daemon_lock.Held)
+    assert daemon_lock.still_counts(home, os.environ, held)
+    said = daemon_lock.last_holder(home, os.environ)
+    assert (said.pid, said.home, said.what) == (str(os.getpid()), home.path, "daemon")
+    path = Path(paths.daemon_lock(os.environ))
+    path.rename(path.with_name("moved"))
+    assert not daemon_lock.still_counts(home, os.environ, held)
+    path.touch()
+    assert not daemon_lock.still_counts(home, os.environ, held)
+    assert daemon_lock.last_holder(home, os.environ).pid == ""
+    daemon_lock.release(home, held)
+    path.unlink()
+    assert daemon_lock.last_holder(home, os.environ) == daemon_lock.HeldBy("", "")
