@@ -207,3 +207,23 @@ def test_owner_of_the_folder_when_both_are_there_then_the_own_daemon_first(home:
     assert endpoints.of_this_box_else_the_hub(home, os.environ, "desk") == Found("ssh:atlas")
     with listening() as endpoint:
         assert endpoints.of_this_box_else_the_hub(home, os.environ, "desk") == Found(endpoint)
+
+
+def test_session_socket_when_no_socket_can_have_the_path_then_a_short_name_of_its_own(home: Home) -> None:
+    """Dependencies, 9: a path of 107 bytes at most (103 on macOS), else a short hashed name under `/tmp/sot-<uid>`."""
+    run = Path(os.environ["XDG_RUNTIME_DIR"])
+    found = set()
+    for name in ("a" * 120, "b" * 120):
+        deep = run / name
+        deep.mkdir(mode=0o700)
+        path = endpoints.session_socket(home, {"XDG_RUNTIME_DIR": str(deep)}, "sot")
+        assert path == endpoints.session_socket(home, {"XDG_RUNTIME_DIR": str(deep)}, "sot"), "both sides find it"
+        assert path.startswith(f"/tmp/sot-{os.geteuid()}/sessions/")
+        found.add(path)
+    assert len(found) == 2
+    room = endpoints.PATH_LIMIT - len(f"{run}/") - len("/sot/sessions/sot.sock")
+    for length in (room, room + 1):
+        (run / ("c" * length)).mkdir(mode=0o700)
+        path = endpoints.session_socket(home, {"XDG_RUNTIME_DIR": f"{run}/{'c' * length}"}, "sot")
+        assert path.startswith(str(run)) is (length == room)
+        assert len(path) <= endpoints.PATH_LIMIT
