@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Eight sessions at work, and the dashboard on them: `make demo`.
+"""Eight sessions and three rows at work, and the dashboard on them: `make demo`.
 
     tools/demo.py                           open the dashboard on eight sessions that join, work, ask, finish and mail
     tools/demo.py --headless 60             the same for so many seconds without the dashboard
@@ -12,6 +12,8 @@ of the person's own is read or written, and at the end, whatever ends it, the pr
 from __future__ import annotations
 
 import argparse
+import asyncio
+import fcntl
 import os
 import shutil
 import signal
@@ -22,13 +24,18 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from sot_tui.comm import mounts, registry
+from sot_tui.comm import mounts, paths, registry
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.home import Home, ensure_home
 from sot_tui.comm.proof import own_record
 from sot_tui.engine import operator
+from sot_tui.engine.client import CreateRow
+from sot_tui.engine.rows.lane import Lane, LaneForeign, LaneGone
+from sot_tui.engine.service import Engine
 
 SESSIONS = ("MyRepo", "Docs", "Analysis-wt-rot", "Backend", "Frontend", "Notes", "Paper", "Importer")
+ROWS = ("Parser", "Deploy", "Builder")
+"""Those that run in rows: the second one asks for a permission, the third joins nobody."""
 MORTAL = "Importer"
 """The one that dies with the lock, and is started anew when that is cleared."""
 ELSEWHERE = {"Paper": "laptop"}
@@ -38,6 +45,8 @@ BASES = ("/tmp", "/dev/shm")  # noqa: S108  (a folder of its own is made below o
 """Where the folder may lie: the first on which this box proves a death, else the first."""
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 LOOK_SECS = 0.2
+ROW_SECS = 10.0
+"""How long the demo's own engine may take until it runs rows; it takes a fraction of that."""
 GENTLE_SECS = 3.0
 """How long a process is given to end by itself before it is told to, and then before it is killed."""
 _ANOTHERS = ("SOT_", "COMM_", "CLAUDE", "CODEX", "XDG_")
@@ -53,6 +62,8 @@ class Demo:
         self._die_after = die_after
         self._sessions: dict[str, subprocess.Popen[bytes]] = {}
         self._dashboard: subprocess.Popen[bytes] | None = None
+        self._alive = -1
+        """The file whose lock tells the rows that the demo goes on; the system lets it go with this process."""
         for number in SIGNALS:
             signal.signal(number, lambda told, _: self.told.append(told))
         self.folder = _own_folder()
@@ -69,9 +80,15 @@ class Demo:
             path = self.folder / below
             path.mkdir(mode=0o700)
             os.environ[name] = str(path)
-        for name in ("self", "src", *(f"src/{session}" for session in SESSIONS)):
+        for name in ("self", "src", *(f"src/{session}" for session in (*SESSIONS, *ROWS))):
             (self.folder / name).mkdir()
         (self.folder / "turn").touch()
+        self._alive = os.open(self.folder / "alive", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._alive, fcntl.LOCK_EX)
+        # The rows end with the demo, so nobody has to go on with them.
+        settings = self.folder / _FOLDERS["XDG_CONFIG_HOME"] / "sot"
+        settings.mkdir()
+        (settings / "tui.toml").write_text('on_leave = "never"\n', encoding="utf-8")
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
         ensure_home(self.home)
         fault = mounts.record_lock_manager(self.home, named_hub=True).fault
@@ -111,6 +128,26 @@ class Demo:
             start_new_session=True,
         )
 
+    async def start_rows(self) -> str:
+        """Start the rows by an engine of our own, which the dashboard's takes them over from; return why not."""
+        async with Engine(self.home, os.environ, window=False) as engine:
+            until = time.monotonic() + ROW_SECS
+            while engine.rows is None and time.monotonic() < until:  # noqa: ASYNC110  (a fact of another task)
+                await asyncio.sleep(LOOK_SECS / 10)
+            for name in ROWS:
+                words = (sys.executable, str(Path(__file__).with_name("demo_session.py")), name, str(self.folder), "0")
+                done = await engine.do(CreateRow("", str(self.folder / "src" / name), "none", command=words))
+                if not done.good:
+                    return done.sentence
+        return ""
+
+    async def _end_rows(self) -> None:
+        """End every row there is, also one that the person has started."""
+        folder = os.path.dirname(paths.row_folder(os.environ, "any"))
+        with suppress(FileNotFoundError):
+            names = self.home.disk.listdir(folder)
+            await asyncio.gather(*(_end_row(paths.lane_socket(f"{folder}/{name}")) for name in names))
+
     def start_dashboard(self) -> subprocess.Popen[bytes]:
         """Open the dashboard on this terminal, as a person would."""
         self._dashboard = subprocess.Popen([sys.executable, "-m", "sot_tui"], cwd=self.folder / "home")
@@ -137,6 +174,9 @@ class Demo:
                 process.stdin.close()
         if self._dashboard is not None and self._dashboard.poll() is None:
             self._dashboard.terminate()
+        if self._alive >= 0:
+            os.close(self._alive)
+        asyncio.run(self._end_rows())
         processes = [*self._sessions.values(), *([self._dashboard] if self._dashboard else [])]
         for ask_again in (subprocess.Popen.terminate, subprocess.Popen.kill, None):
             until = time.monotonic() + GENTLE_SECS
@@ -146,6 +186,20 @@ class Demo:
                 if process.poll() is None and ask_again is not None:
                     ask_again(process)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+async def _end_row(lane_socket: str) -> None:
+    with suppress(LaneGone, LaneForeign):
+        lane = await Lane.open(lane_socket)
+        capsule = (await lane.status()).pid
+        try:
+            await lane.end("the demo is over")
+            async with asyncio.timeout(GENTLE_SECS):
+                await lane.closed.wait()
+        except TimeoutError:
+            os.kill(capsule, signal.SIGKILL)
+        finally:
+            await lane.close()
 
 
 _FOLDERS = {
@@ -171,6 +225,9 @@ def _play(demo: Demo, headless: float | None) -> int:
     if fault:
         print(f"there can be no demo here: {fault}", file=sys.stderr)
         return 1
+    fault = asyncio.run(demo.start_rows())
+    if fault:
+        print(f"the demo goes on without its rows: {fault}", file=sys.stderr)
     demo.start_sessions()
     if headless is None:
         dashboard = demo.start_dashboard()

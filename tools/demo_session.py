@@ -4,9 +4,11 @@
     tools/demo_session.py NAME FOLDER SECONDS
 
 `tools/demo.py` starts it inside the project folder of NAME, below FOLDER, with an environment of its own. What it tells
-the others it tells by the real verbs, each a process. SECONDS is when the one named Importer dies holding the registry
-lock. Every writer of the protocol clears a dead holder's lock by itself, and then a person would never see one; so the
-others keep from writing until it is cleared, or a minute has passed.
+the others it tells by the real verbs, each a process. Two of the stories are told in rows of the demo's own engine, and
+a third there joins nobody: each draws on its row's terminal as an agent does, and ends when the demo has let go of the
+file `alive`. SECONDS is when the one named Importer dies holding the registry lock. Every writer of the protocol clears
+a dead holder's lock by itself, and then a person would never see one; so the others keep from writing until it is
+cleared, or a minute has passed.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
+import tty
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -28,16 +33,16 @@ from sot_tui.comm.home import Home, home_path
 from sot_tui.comm.proof import SystemProcs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 OPERATOR = "operator-box"
 REST_SECS = 60.0
 """How long the others keep from writing at most; then the next writer clears the dead holder's lock."""
 ROUND_SECS = 90.0
 """How long a recovered Importer works before it dies again."""
-FRESH_STAMP_SECS = 4.0
-"""How old the person's last stamp is at most when it dies again: the next one, which would clear the lock, is due in a
-minute, so the person has nearly that long."""
+QUIET_SECS = (8.0, 14.0)
+"""How old the person's last stamp is when it dies again: those of the rows have followed it by then, and the next ones,
+which would clear the lock, are due a minute after them, so the person has most of that."""
 LOOK_SECS = 0.5
 
 _MAIL = re.compile(r"\[[^]]*\] \[(?P<sender>[^]:]*):[^]]*\] (?P<text>.*)")
@@ -164,15 +169,85 @@ class Session:
         raise SystemExit("the registry lock was not to be had")
 
     def wait_for_a_stamp(self, seconds: float) -> None:
-        """Wait until the person's own handle was stamped a moment ago, at most so long."""
+        """Wait until the person's own handle was stamped some moments ago, at most so long."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             book = registry.read(self.home)
             entry = book.entry(OPERATOR) if isinstance(book, registry.Registry) else None
             seen = seconds_of((entry or {}).get("last_seen"))
-            if seen is not None and time.time() - seen < FRESH_STAMP_SECS:
+            if seen is not None and QUIET_SECS[0] < time.time() - seen < QUIET_SECS[1]:
                 return
             self.wait(LOOK_SECS)
+
+
+class Row(Session):
+    """A session in a row: it draws on the row's terminal, and its stdin is what a person types there."""
+
+    SPINNER = "✶✸✹✺✹✷"
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass; raises EndedError when the demo is over."""
+        until = time.monotonic() + seconds
+        while True:
+            self.look_alive()
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(LOOK_SECS, left))
+
+    def look_alive(self) -> None:
+        """Raise EndedError when the demo has let go of its file, or that is gone."""
+        try:
+            with open(self._folder / "alive", "rb") as alive:
+                fcntl.flock(alive, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise EndedError from error
+        raise EndedError
+
+    def draw(self, *lines: str) -> None:
+        """Write lines on the terminal."""
+        print(*lines, sep="\n", flush=True)
+
+    def work(self, words: str, seconds: float) -> None:
+        """Show for so long that something is at work."""
+        until, turn = time.monotonic() + seconds, 0
+        while time.monotonic() < until:
+            self.look_alive()
+            turn += 1
+            print(f"\r\x1b[38;5;215m{self.SPINNER[turn % 6]} {words}… ({turn // 4} s)\x1b[0m ", end="", flush=True)
+            time.sleep(0.25)
+        print("\r\x1b[2K", end="", flush=True)
+
+    def ask(self, title: str, about: str, *options: str) -> str:
+        """Show a permission dialog until one of its numbers is pressed, and return that."""
+        self.verb("status", "dialog", f"{title}: {about}")
+        menu = [f"{'❯' if number == 1 else ' '} {number}. {option}" for number, option in enumerate(options, 1)]
+        box = [title, "", f"  {about}", "", "Do you want to proceed?", *menu]
+        width = max(map(len, box)) + 2
+        self.draw(f"╭{'─' * width}╮", *(f"│ {line:<{width - 1}}│" for line in box), f"╰{'─' * width}╯")
+        key = ""
+        with _keys_at_once():
+            while key not in map(str, range(1, len(options) + 1)):
+                self.look_alive()
+                if select.select([0], [], [], LOOK_SECS)[0]:
+                    key = os.read(0, 1).decode("ascii", "replace")
+        # What was asked goes from the screen, as an agent's dialog does.
+        print(f"\x1b[{len(box) + 2}A\x1b[J", end="", flush=True)
+        self.verb("status", "resumed")
+        return key
+
+
+@contextmanager
+def _keys_at_once() -> Iterator[None]:
+    """Have every key handed over when it is pressed, and not echoed."""
+    was = termios.tcgetattr(0)
+    tty.setcbreak(0)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(0, termios.TCSADRAIN, was)
 
 
 # -- the stories ------------------------------------------------------------------------------------------------------
@@ -287,6 +362,51 @@ def importer(me: Session) -> None:
     me.die_with_the_lock()
 
 
+def parser(me: Row) -> None:
+    """Work, and show it."""
+    me.draw("\x1b[1m✻ An agent of the demo\x1b[0m", "", "> make the parser faster", "")
+    me.turn_starts()
+    for turn in range(1, 1000):
+        me.status("working", f"making the parser faster · try {turn}")
+        me.draw("\x1b[32m●\x1b[0m Read(parser/tokens.py)", "  └ 412 lines")
+        me.work("Thinking", 6)
+        me.draw("\x1b[32m●\x1b[0m Update(parser/tokens.py)")
+        me.draw("    \x1b[41m- for char in text:\x1b[0m", "    \x1b[42m+ for run in RUNS.finditer(text):\x1b[0m")
+        me.work("Running the tests", 8)
+        me.draw(f"  └ 231 passed, {2.4 / turn:.2f} s", "")
+        for sender, text in me.poll():
+            me.draw(f"> mail from @{sender}: {text[:60]}", "")
+
+
+def deploy(me: Row) -> None:
+    """Ask for a permission, do as it is told, and ask again."""
+    me.draw("\x1b[1m✻ An agent of the demo\x1b[0m", "", "> deploy what is on main", "")
+    while True:
+        me.turn_starts()
+        me.status("working", "preparing the deployment")
+        me.draw("\x1b[32m●\x1b[0m Bash(make release)")
+        me.work("Building", 3)
+        options = ("Yes", "Yes, and don't ask again for git push", "No, tell it what to do instead")
+        key = me.ask("Bash command", "git push origin main", *options)
+        did = "left alone, as you said" if key == "3" else "pushed, as you said"
+        me.draw(f"\x1b[32m●\x1b[0m git push origin main: {did}", "")
+        me.status("working", f"the branch is {did}")
+        me.work("Looking at what runs", 40)
+
+
+def builder(me: Row) -> None:
+    """Build over and over, and join nobody."""
+    for number in range(1, 100_000):
+        me.draw(f"[{number % 40 + 1:>2}/40] cc -O2 -c src/unit_{number % 40 + 1:02}.c")
+        me.wait(1.5)
+
+
+ROWS: dict[str, tuple[Callable[[Row], None], bool]] = {
+    "Parser": (parser, True),
+    "Deploy": (deploy, True),
+    "Builder": (builder, False),
+}
+"""The stories that are told in rows, and whether the session joins."""
 STORIES: dict[str, Callable[[Session], None]] = {
     "MyRepo": my_repo,
     "Docs": docs,
@@ -302,8 +422,15 @@ STORIES: dict[str, Callable[[Session], None]] = {
 def main() -> int:
     """Play one session until the demo is over."""
     name, folder, die_after = sys.argv[1:]
-    me = Session(name, Path(folder), float(die_after))
     try:
+        if name in ROWS:
+            story, joins = ROWS[name]
+            row = Row(name, Path(folder), float(die_after))
+            if joins:
+                row.verb("join")
+            story(row)
+            return 0
+        me = Session(name, Path(folder), float(die_after))
         me.verb("join")
         STORIES[name](me)
     except EndedError:

@@ -29,7 +29,7 @@ DEADLINE_SECS = 40.0
 NEVER = "100000"
 HANDLES = {
     *("Analysis-wt-rot-box", "Backend-box", "Docs-box", "Frontend-box", "Importer-box", "MyRepo-box", "Notes-box"),
-    "Paper-laptop",
+    *("Paper-laptop", "Parser-box", "Deploy-box"),
 }
 
 
@@ -111,12 +111,13 @@ def test_sessions_when_they_play_then_each_state_and_the_mail_is_there_and_the_p
     until(lambda: run.state("Docs-box") == "done", "one is done")
     until(lambda: run.state("Backend-box") == "waiting", "one waits")
     until(lambda: run.state("Notes-box") == "idle", "one is idle")
+    until(lambda: run.state("Deploy-box") == "blocked", "one shows a dialog in its row")
     until(lambda: "working" in {run.state(handle) for handle in HANDLES}, "one works")
     mail = run.comm / "inbox" / "operator-box.jsonl"
     assert "Press r to answer" in json.loads(mail.read_text(encoding="utf-8").splitlines()[0])["msg"]
     until(lambda: (run.comm / "inbox" / "Frontend-box.jsonl").stat().st_size, "they mail each other")
     wanted = json.loads(run.verb("list", "--json").stdout)["needs_you"]
-    assert {one["handle"] for one in wanted} == {"MyRepo-box", "operator-box", "Docs-box"}
+    assert {one["handle"] for one in wanted} == {"MyRepo-box", "operator-box", "Docs-box", "Deploy-box"}
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         assert list(Path(os.environ[name]).iterdir()) == []
     assert not Path(os.environ["SOT_COMM_HOME"]).exists()
@@ -208,6 +209,15 @@ def test_demo_when_it_has_a_terminal_then_the_dashboard_opens_on_it_and_its_end_
         terminal.until(lambda: terminal.says("MyRepo-box"), "the sessions are shown")
         terminal.until(lambda: terminal.says("answer with r"), "the question is shown")
         terminal.until(lambda: terminal.says("1 message for you"), "the mail is shown")
+        terminal.until(lambda: terminal.says("no session has joined"), "the row that joins nobody is shown")
+        terminal.press("/")
+        terminal.type("Deploy")
+        terminal.press("Enter")
+        terminal.until(lambda: terminal.says("type the number"), "the dialog of a row is shown")
+        terminal.press("3")
+        terminal.until(lambda: terminal.says("typed 3 for you into row 'Deploy': Bash command"), "it is answered")
+        terminal.until(lambda: terminal.says("the branch is left alone, as you said"), "its row goes on")
+        terminal.press("Escape")
         environ = Path(f"/proc/{child_of(terminal.dashboard())}/environ").read_bytes().split(b"\0")
         comm = next(value[len("SOT_COMM_HOME=") :].decode() for value in environ if value.startswith(b"SOT_COMM_HOME="))
         folder = Path(comm).parent
