@@ -40,6 +40,9 @@ def with_row(comm_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     monkeypatch.setenv("SOT_SELF_HOST", "box")
     project = comm_home.parent / "api"
     project.mkdir()
+    config = comm_home.parent / "config" / "sot"
+    config.mkdir()
+    (config / "tui.toml").write_text('on_leave = "never"\n')  # a daemon that is left behind would outlive the test
 
     async def make(command: tuple[str, ...]) -> None:
         async with Engine(Home(str(comm_home)), {**os.environ, "PS1": "$ "}) as engine:
