@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,8 @@ def _away_from_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in list(os.environ):
         if name.startswith(_SAID_BY_A_SESSION):
             monkeypatch.delenv(name)
+    # As after `make install`: a command that is shown names this one.
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable), prepend=os.pathsep)
     folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="sot-", dir="/tmp")))
     monkeypatch.setenv("SOT_COMM_HOME", str(folder / "comm"))
     for name, below in (

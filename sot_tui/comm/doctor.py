@@ -19,6 +19,7 @@ from sot_tui.comm.fleet import WEDGED_SECS
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.mounts import NETWORK_KINDS, NO_MANAGER, Mount
+from sot_tui.comm.program import NAME, NAMED_BY
 from sot_tui.comm.proof import UNREAD
 from sot_tui.comm.registry import LIVE_SECS, Registry, Unread
 from sot_tui.comm.registry_lock import LockIs
@@ -395,6 +396,24 @@ def of_set_aside(path: str, fault: str) -> tuple[Finding, ...]:
     if not fault:
         return ()
     return (Finding(Level.WARN, "set aside", fault, f"mv {word(path)} {word(path + '.aside')}"),)
+
+
+def of_command(name: str, found: str, own: str, link: str) -> Finding:
+    """Judge what the scripts in `bin/` run here, `found` under the `name`: without it none of them does anything.
+
+    `own` is the path of this very command, `link` what has it found by its name.
+    """
+    what = "command"
+    if not found and name != NAME:
+        fact = f"{NAMED_BY} names {name}, which cannot be run, so the scripts in bin/ run nothing"
+        return Finding(Level.WARN, what, fact, f"unset {NAMED_BY}")
+    if not found:
+        fact = f"{name} is not on the search path, so neither a person nor the scripts in bin/ find it"
+        return Finding(Level.WARN, what, fact, link)
+    if os.path.realpath(found) != os.path.realpath(own):
+        fact = f"the scripts in bin/ run {found}, which is another one than this, {own}"
+        return Finding(Level.WARN, what, fact, f"export {NAMED_BY}={word(own)}")
+    return Finding(Level.OK, what, f"{name} is {found}")
 
 
 def of_scripts(found: Standing) -> Finding:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from sot_tui.comm.errors import Refused
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
+from sot_tui.comm.program import NAME
 
 if TYPE_CHECKING:
     from typing import Any
@@ -47,8 +48,6 @@ ENTRIES: dict[str, tuple[Entry, ...]] = {
     ),
 }
 """Every entry, by agent, in the order in which they are added."""
-
-PROGRAM = "sot-tui"
 
 
 def installed(settings: Settings, agent: str, program: str) -> Settings:
@@ -136,7 +135,7 @@ def _is_ours(handler: Any) -> bool:
         return False
     program, hook, words = command.partition(" hook ")
     name = program.strip("'\"").rpartition("/")[2]
-    return bool(hook) and name == PROGRAM and _is_hook(words)
+    return bool(hook) and name == NAME and _is_hook(words)
 
 
 def _is_hook(words: str) -> bool:

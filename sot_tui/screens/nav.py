@@ -7,6 +7,7 @@ lines, dimmed and with their age, and is never shown as an empty fleet.
 
 from __future__ import annotations
 
+import os
 from asyncio import get_running_loop
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +20,7 @@ from sot_tui.comm.clock import age_text, seconds_of
 from sot_tui.comm.fleet import BY_HAND, MADE_ANEW, UNLISTED, Agent, LockPhase, Reading, Stance, State
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.names import is_handle
+from sot_tui.comm.program import own_command
 from sot_tui.engine.client import (
     AnswerDialog,
     ClearDone,
@@ -60,6 +62,8 @@ _ASKING_PART = 0.55
 """The part of the screen that the detail takes at most while a dialog is shown in it, as its style sheet has it."""
 _REPLACED_SECS = 0.6
 """Seconds in which no key answers a dialog that took the place of another: nobody reads one in less."""
+_COMMAND_CELLS = 25
+"""Cells beside a command of the empty list: what it does, and the gaps."""
 _HEADER_GAPS = 8
 _LAST_LETTERS = 2
 
@@ -748,10 +752,11 @@ def _nobody_words(fleet: Fleet, width: int) -> Content:
         return show.words(
             "there is no good picture to show: the registry has not been readable since this window opened"
         )
+    typed = own_command(os.environ)
     commands = (
-        ("sot-tui join", "take a handle"),
-        ('sot-tui status waiting "…"', "say what it waits for"),
-        (f'sot-tui send @{fleet.operator or "handle"} "…"', "write to you"),
+        (f"{typed} join", "take a handle"),
+        (f'{typed} status waiting "…"', "say what it waits for"),
+        (f'{typed} send @{fleet.operator or "handle"} "…"', "write to you"),
     )
     longest = max(show.width(command) for command, _ in commands)
     lines = [
@@ -760,7 +765,7 @@ def _nobody_words(fleet: Fleet, width: int) -> Content:
         Content(""),
     ]
     for command, about in commands:
-        what = about if width >= MEDIUM_FROM else ""
+        what = about if width >= max(MEDIUM_FROM, longest + _COMMAND_CELLS) else ""
         lines.append(
             Content.assemble(
                 ("  " + show.fit(show.plain(command), longest), "b $accent"), ("  " + what, "$foreground 70%")

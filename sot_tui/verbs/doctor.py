@@ -19,6 +19,7 @@ from sot_tui.comm import (
     mounts,
     names,
     paths,
+    program,
     registry,
     registry_lock,
     scripts,
@@ -37,7 +38,6 @@ from sot_tui.comm.registry import Registry
 from sot_tui.comm.text import speaks_utf8, visible
 from sot_tui.verbs import _setup
 from sot_tui.verbs._session import ask, misused, say, say_json
-from sot_tui.verbs.hooks import own_command
 
 if TYPE_CHECKING:
     from sot_tui.comm.config import Config
@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
     unknown = [word for word in argv if word != "--json"]
     if unknown:
         return misused(USAGE, f"sot-tui doctor: unknown argument {unknown[0]}")
-    findings = _findings(home_here())
+    findings = [one._replace(step=program.as_typed(one.step, os.environ)) for one in _findings(home_here())]
     if argv:
         say_json(
             {
@@ -115,6 +115,8 @@ def _findings(home: Home) -> list[Finding]:
         wanted = settings.of("operator")
         findings.append(doctor.of_operator(look.operator(host, settings), wanted, settings.path))
         findings += _ways(home, host)
+    run, link = program.of_the_scripts(os.environ), program.to_link(os.environ)
+    findings.append(doctor.of_command(*run, program.own_path(), link))
     findings += _settings(home, settings)
     root = paths.state_root(os.environ)
     findings.append(doctor.of_state_root(root, mounts.mount_under(home, root), _setup.entry_at(home, root)))
@@ -249,7 +251,7 @@ def _hooks(home: Home, agent: str) -> Hooks:
     if not found.here:
         return found
     try:
-        missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, own_command())
+        missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, program.own_command(os.environ))
     except SotError as error:
         return found._replace(fault=error.sentence)
     return found._replace(missing=len(missing))

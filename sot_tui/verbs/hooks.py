@@ -7,13 +7,13 @@ old text, and an agent that has no folder here is passed over unless it was name
 from __future__ import annotations
 
 import os
-import sys
 
 from sot_tui.comm import hook_entries, hook_settings, skills
 from sot_tui.comm.errors import Exit, SotError
 from sot_tui.comm.home import home_here
 from sot_tui.comm.hook_settings import Changed
 from sot_tui.comm.light import TYPE_CHECKING
+from sot_tui.comm.program import own_command
 from sot_tui.comm.skills import Skill
 from sot_tui.verbs._session import answer, ask, misused, named, say, say_json, tell
 
@@ -72,7 +72,7 @@ def _each(home: Home, agent: str, do: Callable[[Home, str], Exit]) -> Exit:
 
 
 def _install(home: Home, agent: str) -> Exit:
-    path, program = _place(agent), own_command()
+    path, program = _place(agent), own_command(os.environ)
     done = hook_settings.change(home, path, lambda settings: hook_entries.installed(settings, agent, program))
     count = len(hook_entries.ENTRIES[agent])
     if isinstance(done, Changed):
@@ -105,7 +105,7 @@ def _uninstall(home: Home, agent: str) -> Exit:
 
 
 def _status(home: Home, agent: str) -> Exit:
-    path, program = _place(agent), own_command()
+    path, program = _place(agent), own_command(os.environ)
     settings = hook_settings.read(home, path).settings
     missing = hook_entries.missing(settings, agent, program)
     count = len(hook_entries.ENTRIES[agent])
@@ -132,7 +132,7 @@ def _status_as_json(home: Home, agents: list[str]) -> Exit:
         path = _place(agent)
         shown: dict[str, object] = {"agent": agent, "file": path, "hooks": len(hook_entries.ENTRIES[agent])}
         try:
-            missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, own_command())
+            missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, own_command(os.environ))
             shown["missing"] = [entry._asdict() for entry in missing]
             shown["skills"] = {
                 name: skills.standing(home, _skill(agent, name), name).name.lower() for name in skills.SKILLS
@@ -150,7 +150,7 @@ def _diff(home: Home, agent: str) -> Exit:
 
     path = _place(agent)
     was = hook_settings.read(home, path)
-    after = hook_entries.installed(was.settings, agent, own_command())
+    after = hook_entries.installed(was.settings, agent, own_command(os.environ))
     if after == was.settings:
         return Exit.OK
     old = (was.data or b"").decode("utf-8", "replace").splitlines(keepends=True)
@@ -182,19 +182,3 @@ def _folder(agent: str) -> str:
 
 def _kept(done: Changed) -> str:
     return f"; as it was: {done.backup}" if done.backup else ""
-
-
-def own_command() -> str:
-    """Return this command as a shell word: by its name where the search path finds this very one, else by its path."""
-    own = os.path.abspath(sys.argv[0])
-    if os.path.basename(own) != hook_entries.PROGRAM:
-        own = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), hook_entries.PROGRAM)
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        found = os.path.join(folder, hook_entries.PROGRAM)
-        if folder and os.path.isfile(found) and os.access(found, os.X_OK):
-            if os.path.realpath(found) == os.path.realpath(own):
-                return hook_entries.PROGRAM
-            break  # another one would run
-    from shlex import quote  # noqa: PLC0415  (only a path needs it)
-
-    return quote(own)

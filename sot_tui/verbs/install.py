@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from sot_tui.comm import scripts
+from sot_tui.comm import program, scripts
 from sot_tui.comm.errors import Exit, SotError
 from sot_tui.comm.home import home_here
 from sot_tui.verbs import _setup
@@ -45,4 +45,7 @@ def main(argv: list[str]) -> int:
         answer(f"removed, as this release has them no longer: {', '.join(done.removed)}")
     if done.folder not in os.environ.get("PATH", "").split(os.pathsep):
         tell(f'  sessions find them once it is on their search path: export PATH="{done.folder}:$PATH"')
+    name, found = program.of_the_scripts(os.environ)
+    if not found:
+        tell(f"  they run {name}, which this search path does not have: {program.to_link(os.environ)}")
     return Exit.OK

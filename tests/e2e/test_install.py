@@ -34,6 +34,7 @@ def test_install_when_run_then_a_session_joins_sends_and_polls_by_the_scripts(jo
         f"{len(SCRIPTS)} of {len(SCRIPTS)} scripts were written into {joined.comm}/bin\n".encode(),
     )
     assert b"export PATH=" in err
+    assert b"they run sot-tui" not in err  # it is found here, and more need not be said
     assert joined.run("install")[1] == f"all {len(SCRIPTS)} scripts stand in {joined.comm}/bin already\n".encode()
     assert run(joined, "comm-send.sh", "@beta-box", "two  words 'q'", SOT_TUI_BIN=COMMAND)[:2] == (
         0,
@@ -47,7 +48,11 @@ def test_install_when_run_then_a_session_joins_sends_and_polls_by_the_scripts(jo
 
 
 def test_script_when_the_box_has_no_sot_tui_then_one_sentence_and_exit_1(box: Box) -> None:
-    assert box.run("install")[0] == 0
+    code, _, err = box.run("install", env={**box.env, "PATH": "/usr/bin:/bin"})
+    assert code == 0
+    told = err.decode().splitlines()[-1]
+    assert told.startswith("  they run sot-tui, which this search path does not have: ")
+    assert f"ln -s {COMMAND} ~/.local/bin/" in told
     said = "comm-poll.sh: sot-tui was not found on this box; install sot-tui here, or let SOT_TUI_BIN name it\n"
     assert run(box, "comm-poll.sh") == (1, "", said)
     named = "comm-poll.sh: /no/such was not found on this box; install sot-tui here, or let SOT_TUI_BIN name it\n"

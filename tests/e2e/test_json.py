@@ -285,6 +285,28 @@ def test_doctor_when_there_is_no_comm_home_then_warns_with_the_command_that_make
     assert out.endswith(b"\n0 faults, 1 warning\n")
 
 
+def test_doctor_when_the_scripts_find_no_command_then_its_step_has_them_find_it(joined: Box) -> None:
+    assert joined.run("install")[0] == 0
+    script, home = joined.comm / "bin" / "comm-poll.sh", Path(joined.env["HOME"])
+    joined.env["PATH"] = f"{home}/.local/bin:/usr/bin:/bin"
+    ran = subprocess.run([script], env=joined.env, cwd=joined.work, capture_output=True, check=False)
+    assert ran.returncode == 1
+    step = f"mkdir -p ~/.local/bin && ln -s {COMMAND} ~/.local/bin/"
+    assert levels(joined) == {"command": ("warn", step)}
+    assert joined.run("doctor")[1].endswith(b"\n0 faults, 1 warning\n")
+    subprocess.run(["bash", "-c", step], env=joined.env, check=True)
+    assert levels(joined) == {}
+    ran = subprocess.run([script], env=joined.env, cwd=joined.work, capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, b"No new messages.\n")
+
+
+def test_doctor_when_its_own_name_is_not_found_then_its_steps_are_shown_with_its_path(box: Box) -> None:
+    box.env["PATH"] = "/usr/bin:/bin"
+    found = levels(box)
+    assert found["comm home"] == ("warn", f"{COMMAND} join")
+    assert str(found["command"][1]).endswith(' && export PATH="$HOME/.local/bin:$PATH"')
+
+
 def test_doctor_when_its_next_step_is_done_then_the_fault_is_gone(joined: Box) -> None:
     """Each step that can be done here is done as it is printed, by a shell, and the doctor asked again."""
     (joined.comm / "inbox" / "x.jsonl").write_text("")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +14,6 @@ from sot_tui.comm.fleet import State
 from sot_tui.comm.home import Home, ensure_home
 from sot_tui.screens.mail import MailScreen
 from tests.screens.real import dashboard, entry, joined, put, put_row
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DONE: dict[str, object] = {"state": "done", "done": True, "note": "built", "summary": "built"}
 WORKING: dict[str, object] = {"state": "working", "floor": "user", "note": "n", "summary": "n"}
@@ -243,6 +241,16 @@ async def test_empty_fleet_when_opened_then_shows_the_three_commands(comm_home: 
             assert command in text
         put(comm_home, aa=WORKING)
         await opened.until(lambda: "sot-tui join" not in opened.screen_text())
+
+
+async def test_empty_fleet_when_the_name_is_not_found_then_its_commands_are_shown_with_the_path(
+    comm_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command can be typed as it is shown."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    async with joined(comm_home, size=(160, 40)) as opened:
+        own = Path(sys.executable).with_name("sot-tui")
+        assert f"{own} join " in opened.screen_text()
 
 
 @pytest.mark.parametrize(

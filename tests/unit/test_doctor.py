@@ -144,6 +144,20 @@ def test_proof_when_a_field_is_missing_then_warns_with_the_way_to_it(
     assert of(doctor.of_proof(me, OVERLAY, fresh=fresh)) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "found", "expected"),
+    [
+        pytest.param("sot-tui", "/b/sot-tui", (OK, ""), id="this-one"),
+        pytest.param("sot-tui", "/other/sot-tui", (WARN, "export SOT_TUI_BIN=/b/sot-tui"), id="another-one"),
+        pytest.param("sot-tui", "", (WARN, "ln -s"), id="none"),
+        pytest.param("/gone", "", (WARN, "unset SOT_TUI_BIN"), id="a-name-of-nothing"),
+        pytest.param("/b/sot-tui", "/b/sot-tui", (OK, ""), id="this-one-by-its-path"),
+    ],
+)
+def test_command_when_the_scripts_find_it_or_not_then_this(name: str, found: str, expected: tuple[Level, str]) -> None:
+    assert of(doctor.of_command(name, found, "/b/sot-tui", "ln -s")) == expected
+
+
 # -- the registry -----------------------------------------------------------------------------------------------------
 
 
