@@ -27,7 +27,8 @@ OPS = (
 )  # fmt: skip
 KEYS = (
     "workspace_id", "handle", "from", "to", "text", "broadcast", "forwarded", "label", "project_root", "agent",
-    "data_b64", "enter", "origin", "cmd", "args", "target", "sessions", "command", "fields", "read", "blob", "id", "json", "ticket",
+    "data_b64", "enter", "origin", "cmd", "args", "target", "sessions", "command", "fields", "read", "blob", "id",
+    "json", "ticket",
 )  # fmt: skip
 
 values = st.recursive(
