@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from-pyproject
 
 .DEFAULT_GOAL := help
-.PHONY: help env run demo test fast check bench torture snapshots pictures docs
+.PHONY: help env run install uninstall demo test fast check bench torture snapshots pictures docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,12 @@ $(STAMP): pyproject.toml
 
 run: $(STAMP) ## open the dashboard on the comm home (SOT_COMM_HOME, else ~/.sot-comm)
 	@$(BIN)/sot-tui
+
+install: $(STAMP) ## link sot-tui and sotd into ~/.local/bin (ARGS=/another/folder); never over what is not ours
+	@$(BIN)/python tools/links.py install $(ARGS)
+
+uninstall: $(STAMP) ## remove exactly these links
+	@$(BIN)/python tools/links.py uninstall $(ARGS)
 
 demo: $(STAMP) ## open the dashboard on eight sessions at work, in a folder of its own (ARGS="--headless 60")
 	@$(BIN)/python tools/demo.py $(ARGS)
