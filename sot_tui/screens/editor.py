@@ -11,13 +11,14 @@ import asyncio
 import os
 import shlex
 import signal
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
+    from collections.abc import Iterator
 
     from textual.app import App
 
@@ -41,7 +42,7 @@ async def edit(app: App[None], command: str, path: str) -> str:
         return words
     try:
         # Nothing is painted meanwhile: the driver has no one who writes, and would wait for one for ever.
-        with app.batch_update(), app.suspend():
+        with _unmoved(), app.batch_update(), app.suspend():
             terminal = _terminal()
             fault = await _run([*words, path], terminal)
             if terminal is not None and _is_gone(terminal):
@@ -72,6 +73,23 @@ async def _run(words: list[str], terminal: int | None) -> str:
         if terminal is not None:
             _give(terminal, os.getpgrp())
     return "" if code == 0 else f"{words[0]} ended with {code}" if code > 0 else f"{words[0]} was ended by a signal"
+
+
+@contextmanager
+def _unmoved() -> Iterator[None]:
+    """Go on at SIGQUIT: just before and after the editor has the terminal, that key of it signals us.
+
+    A handler and not SIG_IGN, which the editor would inherit. SIGINT ends the dashboard cleanly, whenever it comes.
+    """
+    was = signal.signal(signal.SIGQUIT, _go_on)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGQUIT, was)
+
+
+def _go_on(*_: object) -> None:
+    """Do nothing."""
 
 
 def _terminal() -> int | None:

@@ -2,8 +2,9 @@
 
 A Latin-1 keyboard, a binary paste, or a sequence cut short by a slow line sends bytes that are no UTF-8. Textual's
 input thread decodes strictly and dies of them, and the dashboard, its drafts and the engine it hosts with it. Here such
-a byte is one U+FFFD. Ctrl+Z is not offered, and SIGTSTP is not heard: stopping the dashboard would stop the engine with
-it, and a stopped lock holder is a held lock. Textual is pinned, because this stands in the place of its own methods.
+a byte is one U+FFFD, and a sequence that Textual's parser fails at is no key. Ctrl+Z is not offered, and SIGTSTP is not
+heard: stopping the dashboard would stop the engine with it, and a stopped lock holder is a held lock. Textual is
+pinned, because this stands in the place of its own methods.
 """
 
 from __future__ import annotations
@@ -147,13 +148,24 @@ class TerminalDriver(LinuxDriver):
                         return  # the terminal is gone; the signal that says so ends the app
                     # The first byte of a letter is none yet, and to the parser no text is the end of all text.
                     if text := decode(data):
-                        self._take(parser, parser.feed(text))
+                        parser = self._take(parser, parser.feed(text))
                         if parser.exact and text[-1] == "\x1b":
                             parser.hasten()
-                self._take(parser, parser.tick())
+                parser = self._take(parser, parser.tick())
 
-    def _take(self, parser: KeyParser, messages: Iterable[Message]) -> None:
-        for message in messages:
+    def _take(self, parser: KeyParser, messages: Iterable[Message]) -> KeyParser:
+        """Hand messages on, and return the parser to go on with: one that failed at a sequence has stopped within it.
+
+        A key beyond Unicode, or one with the event that some terminals add to it, is such a sequence.
+        """
+        coming = iter(messages)
+        while True:
+            try:
+                message = next(coming, None)
+            except Exception:  # noqa: BLE001  (another's parser, and any bytes: whatever it raises, they were no key)
+                return KeyParser(self._debug)
+            if message is None:
+                return parser
             self.process_message(pressed(message) if parser.exact else message)
 
     def write(self, data: str) -> None:

@@ -198,3 +198,19 @@ def test_editor_when_it_does_not_work_then_says_so_and_the_draft_is_as_it_was(
     terminal.until(lambda: terminal.says(said), "what went wrong")
     assert terminal.says("begun")
     assert not sheets(comm_home)
+
+
+def test_editor_when_a_quit_key_comes_before_it_has_the_terminal_or_after_then_the_dashboard_goes_on(
+    comm_home: Path, monkeypatch: pytest.MonkeyPatch, open_dashboard: Callable[[], Terminal]
+) -> None:
+    """For a moment the terminal makes a signal of it, and the dashboard is who gets that; it died, its terminal raw."""
+    monkeypatch.setenv("VISUAL", "sh -c 'kill -QUIT $PPID; exit 3'")
+    put(comm_home, anna=IDLE)
+    terminal = open_dashboard()
+    terminal.press("c")
+    terminal.until(lambda: terminal.says("tab takes"), "the receiver's field")
+    terminal.press("a", "n", "Tab", "Tab", "b", "e", "g", "u", "n")
+    terminal.until(lambda: terminal.says("begun"), "the text")
+    terminal.press("C-o")
+    terminal.until(lambda: terminal.says("sh ended with 3"), "what went wrong")
+    assert terminal.says("begun")

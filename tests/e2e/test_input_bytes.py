@@ -17,10 +17,23 @@ pytestmark = pytest.mark.e2e
 
 @pytest.mark.parametrize(
     "data",
-    [b"\xff", b"\xe9 ", b"\xc3", b"\xf0\x9f", b"\x1b[200~\xff\xfe\x00\x80 pasted\x1b[201~", b"\x1b[<0;\xff;3M"],
-    ids=["no utf-8", "latin-1", "cut short", "cut emoji", "binary paste", "broken mouse report"],
-)
-def test_dashboard_when_the_terminal_sends_no_utf8_then_it_goes_on(comm_home: Path, data: bytes) -> None:
+    [
+        b"\xff",
+        b"\xe9 ",
+        b"\xc3",
+        b"\xf0\x9f",
+        b"\x1b[200~\xff\xfe\x00\x80 pasted\x1b[201~",
+        b"\x1b[<0;\xff;3M",
+        b"\x1b[97;1:3u",
+        b"\x1b[1114112u",
+        b"\x1b[99999999999999999999u",
+    ],
+    ids=[
+        "no utf-8", "latin-1", "cut short", "cut emoji", "binary paste", "broken mouse report", "a key's release",
+        "a key beyond unicode", "a key beyond numbers",
+    ],
+)  # fmt: skip
+def test_dashboard_when_the_terminal_sends_what_is_no_key_then_it_goes_on(comm_home: Path, data: bytes) -> None:
     """One Latin-1 letter ended the dashboard once, and took the draft with it."""
     child = pexpect.spawn(sys.executable, ["-m", "sot_tui"], dimensions=(30, 100), timeout=20, echo=False)
     try:
