@@ -22,7 +22,7 @@ from sot_tui.comm.registry_text import Registry
 from sot_tui.engine.client import Kind, Known
 from sot_tui.engine.rows.row import LATCHED, Phase, Refused
 from sot_tui.wake import policy, prompt
-from sot_tui.wake.policy import Due, RowFacts, Rung, Sight
+from sot_tui.wake.policy import UNSEEN, Due, RowFacts, Rung, Sight
 from sot_tui.wake.prompt import WAKE_LINE
 from sot_tui.wake.typist import Enter, Goal, Stop, Type, Typist, Wait
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sot_tui.engine.rows.row import Row
     from sot_tui.engine.rows.supervisor import Rows
     from sot_tui.engine.rows.values import Snapshot
+    from sot_tui.wake.policy import Stretch
 
 TICK_SECS = 2.0
 """Seconds between two looks at every row (contract, Waking)."""
@@ -84,6 +85,7 @@ class Wakes:
         self._blocking, self._told, self._seen = blocking, told, seen
         self._rung: dict[str, Rung] = {}
         self._spans: dict[str, list[Span]] = {}
+        self._rest: dict[str, Stretch] = {}
         self._first: dict[str, float] = {}
         """Until when each run counts as not looked at yet by this daemon."""
         self._vim: set[str] = set()
@@ -190,7 +192,7 @@ class Wakes:
         facts = await self._blocking(partial(self._facts, row, handle))
         if isinstance(facts, str):
             return facts
-        typist = Typist(goal, facts, self._mono())
+        typist = Typist(goal, facts, self._mono(), self._rest.get(handle, UNSEEN))
         typed: Span | None = None
         while True:
             seen = await self._rows.screen(row.id)
@@ -248,6 +250,7 @@ class Wakes:
 
     def _after(self, handle: str, typist: Typist, why: str) -> str:
         """Note what an attempt has left; return why it is over."""
+        self._rest[handle] = typist.rest
         rung = self._rung.get(handle)
         if rung is not None and typist.owes_enter and not rung.owed:
             self._rung[handle] = rung._replace(owed=True)

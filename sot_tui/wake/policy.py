@@ -16,6 +16,7 @@ from sot_tui.wake import dialog, prompt
 from sot_tui.wake.prompt import Prompt, Verdict
 
 if TYPE_CHECKING:
+    from sot_tui.wake.prompt import Box
     from sot_tui.wake.terminal import Screen
 
 STILL_SECS = 1.5
@@ -31,6 +32,8 @@ PERSON_SECS = 2.5
 WEAK_SECS = 25.0
 """Seconds of rest after which title and status report are no longer believed: longer than any turn was seen to rest
 (19 s), and an agent whose last word was `working` is not deaf for good."""
+STRONG_SECS = 180.0
+"""The same for what is drawn in and below the box: another version may draw it while it is idle."""
 AGENTS_STILL_SECS = 3.0
 """Seconds of rest that are asked for where title or status say `working` and background agents may be the reason."""
 ENTER_AGAIN_SECS = 10.0
@@ -105,6 +108,8 @@ class Stretch(NamedTuple):
         return self if part == self.part else Stretch(part, now)
 
 
+UNSEEN = Stretch()
+"""Of a screen that was never looked at."""
 DIALOG_OPEN = "dialog open"
 MOVING = "screen moving"
 LAGS = "its screen lags behind"
@@ -133,11 +138,30 @@ def row_refused(row: RowFacts) -> str:
     return ""
 
 
-def work_seen(sight: Sight, row: RowFacts, seen: Prompt, still_s: float) -> str:
+def work_seen(sight: Sight, row: RowFacts, seen: Prompt, rest_s: float) -> str:
     """Return the evidence that a turn is at work though the prompt looks free, "" when there is none."""
     screen, box = sight.screen, seen.box
     if box is None:
         return ""
+    if rest_s < STRONG_SECS:
+        drawn = _work_drawn(screen, box)
+        if drawn:
+            return drawn
+    state = state_of(screen.status)
+    if state == "blocked":
+        return "status report: blocked"
+    if row.floor_age is not None and row.floor_age < FLOOR_SECS:
+        return "fresh heartbeat"
+    enough = AGENTS_STILL_SECS if has_background_agents(screen, seen) else WEAK_SECS
+    if rest_s >= enough:
+        return ""  # title and status stay at work while background agents do, and the prompt is free
+    if screen.title.startswith(tuple(_BUSY_TITLES)) or _BRAILLE[0] <= screen.title[:1] <= _BRAILLE[1]:
+        return "title"
+    return "status report: working" if state == "working" else ""
+
+
+def _work_drawn(screen: Screen, box: Box) -> str:
+    """Return what in and below the box says that a turn is at work."""
     glyph = screen.rows[box.upper + 1][box.glyph]
     if glyph.fg != _IDLE_COLOR or glyph.dim:
         return "colour of the prompt"
@@ -145,19 +169,7 @@ def work_seen(sight: Sight, row: RowFacts, seen: Prompt, still_s: float) -> str:
     below = [line for line in lines[box.lower + 1 :] if line][:_HINT_ROWS]
     if any(_INTERRUPT in line for line in below):
         return "interrupt hint"
-    if _QUEUED_HINT in lines[box.upper + 1]:
-        return "messages are queued"
-    state = state_of(screen.status)
-    if state == "blocked":
-        return "status report: blocked"
-    if row.floor_age is not None and row.floor_age < FLOOR_SECS:
-        return "fresh heartbeat"
-    enough = AGENTS_STILL_SECS if has_background_agents(screen, seen) else WEAK_SECS
-    if still_s >= enough:
-        return ""  # title and status stay at work while background agents do, and the prompt is free
-    if screen.title.startswith(tuple(_BUSY_TITLES)) or _BRAILLE[0] <= screen.title[:1] <= _BRAILLE[1]:
-        return "title"
-    return "status report: working" if state == "working" else ""
+    return "messages are queued" if _QUEUED_HINT in lines[box.upper + 1] else ""
 
 
 def has_background_agents(screen: Screen, seen: Prompt) -> bool:
@@ -172,8 +184,11 @@ def state_of(status: str) -> str:
     return next((part.removeprefix("state=") for part in status.split(":") if part.startswith("state=")), "")
 
 
-def judge(sight: Sight, row: RowFacts, still_s: float) -> Judged:
-    """Return what may be done to a row with unread mail, whose screen has held still for so long."""
+def judge(sight: Sight, row: RowFacts, still_s: float, rest_s: float = 0.0) -> Judged:
+    """Return what may be done to a row with unread mail, whose screen has held still for so long.
+
+    `rest_s` is the same by looks that lie seconds apart: enough to no longer believe evidence of work, never to type.
+    """
     seen = prompt.read(sight.screen)
 
     def no(reason: str, *, waits: bool = False) -> Judged:
@@ -189,7 +204,7 @@ def judge(sight: Sight, row: RowFacts, still_s: float) -> Judged:
     if seen.verdict is Verdict.REFUSED:
         is_open = seen.box is None and (row.dialog or dialog.read(sight.screen) is not None)
         return no(DIALOG_OPEN if is_open else seen.reason)
-    work = work_seen(sight, row, seen, still_s)
+    work = work_seen(sight, row, seen, max(still_s, rest_s))
     if work:
         return no(f"{WORKING} ({work})", waits=has_background_agents(sight.screen, seen))
     if sight.queued:

@@ -109,8 +109,7 @@ def read(screen: Screen) -> Prompt:
         return Prompt(Verdict.REFUSED, PASTED, box)
     if _OTHER_AGENT.search(shown):
         return Prompt(Verdict.REFUSED, ANOTHER_AGENT, box)
-    if box.lower != box.upper + 2 or held:
-        # A box of several rows holds a draft, though its first one be empty and the cursor on it.
+    if held:  # a box of several rows never joins to nothing: an empty first row is no free prompt
         return Prompt(Verdict.REFUSED, DRAFT, box)
     if not box.glyph + 1 <= screen.cursor_x <= box.glyph + 2:
         return Prompt(Verdict.REFUSED, CURSOR_ELSEWHERE, box)

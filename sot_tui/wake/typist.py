@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from sot_tui.wake import policy, prompt
-from sot_tui.wake.policy import Act, Stretch
+from sot_tui.wake.policy import UNSEEN, Act, Stretch
 from sot_tui.wake.prompt import Verdict
 
 if TYPE_CHECKING:
@@ -72,8 +72,11 @@ class _Stage(Enum):
 class Typist:
     """One attempt at one row."""
 
-    def __init__(self, goal: Goal, row: RowFacts, now: float) -> None:
+    def __init__(self, goal: Goal, row: RowFacts, now: float, rest: Stretch = UNSEEN) -> None:
+        """`rest` is for how long earlier attempts saw the screen as it is."""
         self._goal, self._row = goal, row
+        self.rest = rest
+        """For how long the screen has been as it is, by all looks at it."""
         self._stage = _Stage.LOOKS
         self._began = now
         self._stretch = Stretch()
@@ -91,7 +94,8 @@ class Typist:
         if self._stage is _Stage.TYPED and self._typed_at is not None:
             return self._after_typing(sight, now, self._typed_at)
         self._stretch = self._stretch.watched(sight.screen, now)
-        judged = policy.judge(sight, self._row, now - self._stretch.since)
+        self.rest = self.rest.watched(sight.screen, now)
+        judged = policy.judge(sight, self._row, now - self._stretch.since, now - self.rest.since)
         match judged.act:
             case Act.NO if judged.waits and now - self._began < HOLD_SECS:
                 return Wait(judged.reason)

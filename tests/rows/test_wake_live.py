@@ -377,6 +377,7 @@ async def _rounds(awake: Awake, rows: int, rounds: int) -> list[float]:
     return took
 
 
+@pytest.mark.timeout(200)
 async def test_rounds_when_people_and_dialogs_come_between_then_no_line_goes_astray(awake: Awake) -> None:
     took = await _rounds(awake, rows=4, rounds=32)
     assert took
@@ -385,9 +386,7 @@ async def test_rounds_when_people_and_dialogs_come_between_then_no_line_goes_ast
 
 @pytest.mark.torture
 @pytest.mark.timeout(3000)
-async def test_rounds_when_a_thousand_then_no_line_goes_astray_and_the_wakes_are_in_time(
-    awake: Awake, record_property: Any
-) -> None:
+async def test_rounds_when_a_thousand_then_no_line_goes_astray(awake: Awake) -> None:
     took = sorted(await _rounds(awake, rows=16, rounds=1000))
-    record_property("median", statistics.median(took))
-    record_property("p99", took[int(len(took) * 0.99)])
+    p99 = took[int(len(took) * 0.99)]
+    sys.stderr.write(f"{len(took)} undisturbed wakes: median {statistics.median(took):.2f} s, p99 {p99:.2f} s\n")
