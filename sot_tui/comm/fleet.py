@@ -158,6 +158,20 @@ class Mail(NamedTuple):
     """Why it could not be counted; empty otherwise."""
     total: int = 0
     """Whole lines in the inbox, whomever they are to; the last good number when not COUNTED."""
+    waiting: int = 0
+    """Messages to the person that a poll has listed and nobody has opened; 0 for every other handle."""
+    waiting_since: str = ""
+    """The stamp of the oldest of them."""
+
+    @property
+    def for_person(self) -> int:
+        """Return how many messages its owner has not seen: a listed one counts until it is opened."""
+        return self.unread + self.waiting
+
+    @property
+    def first(self) -> str:
+        """Return the stamp of the oldest of them: what was listed lies before what was not."""
+        return self.waiting_since or self.oldest
 
 
 class Reading(Enum):
@@ -351,7 +365,7 @@ class Counts(NamedTuple):
     needs: int
     by_state: Mapping[State, int]
     mail: int
-    """Unread mail of the operator."""
+    """Mail for the operator that they have not opened."""
 
 
 class Reason(NamedTuple):
@@ -553,9 +567,9 @@ def _unjoined(row: RowSeen | None, state: State) -> Shown:
 
 def _your_line(fleet: Fleet, one: Agent) -> Shown:
     mail = fleet.mail_of(one.handle)
-    if mail.unread:
-        said = f"{mail.unread} message{'s' if mail.unread > 1 else ''} for you"
-        return Shown(State.YOU, State.YOU.value, said, seconds_of(mail.oldest))
+    if mail.for_person:
+        said = f"{mail.for_person} message{'s' if mail.for_person > 1 else ''} for you"
+        return Shown(State.YOU, State.YOU.value, said, seconds_of(mail.first))
     return Shown(State.YOU, State.YOU.value, "no new mail", None, doubtful=True)
 
 
@@ -580,7 +594,7 @@ def need(fleet: Fleet, one: Agent, now: float) -> Need | None:
 def aside_of(fleet: Fleet, one: Agent) -> Aside:
     """Return what setting this agent's need aside now would go by."""
     mail = fleet.mail_of(one.handle)
-    return Aside(one.state.value if one.state else "", one.status_at, mail.unread, mail.oldest)
+    return Aside(one.state.value if one.state else "", one.status_at, mail.for_person, mail.first)
 
 
 def is_set_aside(fleet: Fleet, one: Agent) -> bool:
@@ -591,7 +605,7 @@ def is_set_aside(fleet: Fleet, one: Agent) -> bool:
 def _unless_aside(fleet: Fleet, one: Agent, now: float) -> Need | None:
     mail = fleet.mail_of(one.handle)
     if one.handle == fleet.operator:
-        return Need(one.handle, Why.MAIL, seconds_of(mail.oldest)) if mail.unread else None
+        return Need(one.handle, Why.MAIL, seconds_of(mail.first)) if mail.for_person else None
     if one.state is State.BLOCKED:
         return Need(one.handle, Why.BLOCKED, seconds_of(one.status_at))
     if one.state is State.DONE and one.done and is_here(fleet, one):
@@ -629,7 +643,7 @@ def counts(fleet: Fleet, now: float) -> Counts:
     by_state = dict.fromkeys(State, 0)
     for one in lines(fleet):
         by_state[state_of(fleet, one, now)] += 1
-    return Counts(len(needs_you(fleet, now)), MappingProxyType(by_state), fleet.mail_of(fleet.operator).unread)
+    return Counts(len(needs_you(fleet, now)), MappingProxyType(by_state), fleet.mail_of(fleet.operator).for_person)
 
 
 def title(fleet: Fleet, now: float) -> str:
@@ -769,7 +783,8 @@ def _live(fleet: Fleet, one: Agent, now: float) -> str:
 
 def _mail(mail: Mail) -> str:
     if mail.trust is MailCount.COUNTED:
-        return f"{mail.unread} unread" if mail.unread else "nothing unread"
+        told = f"{mail.unread} unread" if mail.unread else "nothing unread"
+        return f"{told} · {mail.waiting} listed, not opened yet" if mail.waiting else told
     if mail.trust is MailCount.FAULT:
         return f"could not be counted: {mail.words}"
     return str(mail.trust.value)

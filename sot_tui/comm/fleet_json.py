@@ -33,7 +33,7 @@ def fleet_object(fleet: Fleet, now: float) -> dict[str, Any]:
         "protocol_version": version if known else None,
         "counts": {
             "needs_you": counted.needs,
-            "mail": _number(fleet.mail_of(fleet.operator)),
+            "mail": counted.mail if fleet.mail_of(fleet.operator).trust is MailCount.COUNTED else None,
             **{state.value: number for state, number in counted.by_state.items()},
         },
         "needs_you": [need_object(wanted) for wanted in rules.needs_you(fleet, now)],
@@ -101,6 +101,7 @@ def _mail_object(mail: Mail) -> dict[str, Any]:
     return {
         "counted": mail.trust is MailCount.COUNTED,
         "unread": _number(mail),
+        "waiting": mail.waiting,
         "oldest": mail.oldest or None,
         "words": mail.words or (None if mail.trust is MailCount.COUNTED else mail.trust.value),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from sot_tui.comm import fleet as rules, inbox, names, registry, registry_lock, set_aside, wakes
+from sot_tui.comm import fleet as rules, inbox, names, paths, registry, registry_lock, set_aside, waiting, wakes
 from sot_tui.comm.errors import Refused
 from sot_tui.comm.fleet import WEDGED_SECS, Agent, Fleet, LockPhase, LockState, Mail, MailCount, Reading, RegistryState
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
@@ -103,12 +103,19 @@ def fleet(home: Home, environ: Mapping[str, str], settings: Config) -> Fleet | U
     if isinstance(book, Unread):
         return book
     agents = agents_in(book).agents
+    kept = waiting.read(home, paths.own_state(environ))
     return Fleet(
         home=home.path,
         host=host,
         operator=operator(host, settings),
         agents=agents,
-        mail=MappingProxyType({handle: mail(home, handle) for handle in agents if names.is_file_safe(handle)}),
+        mail=MappingProxyType(
+            {
+                handle: waiting.counted(mail(home, handle), kept.get(handle, ()))
+                for handle in agents
+                if names.is_file_safe(handle)
+            }
+        ),
         registry=RegistryState(Reading.PRESENT, home.clock.now(), version=book.version),
         lock=_lock_seen_twice(home),
         live_secs=live_secs,

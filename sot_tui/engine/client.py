@@ -135,6 +135,8 @@ class Page:
     """The inbox is being written: try again, nothing was skipped."""
     fault: str = ""
     """Why nothing could be read; empty when something was."""
+    waiting: tuple[int, ...] = ()
+    """Lines of messages to the person that a poll has listed before and nobody has opened, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

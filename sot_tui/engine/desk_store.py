@@ -15,12 +15,15 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import jsonline
+from sot_tui.comm import jsonline, waiting
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.jsonline import NotStrict
-from sot_tui.engine.client import Body, Drafts, KeptDraft, Sheet
+from sot_tui.comm.waiting import Waits
+from sot_tui.engine.client import Body, Drafts, KeptDraft, Kind, Sheet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sot_tui.comm.home import Home
     from sot_tui.engine.client import Letter
 
@@ -47,6 +50,8 @@ class DeskStore:
         self.folder = f"{own_state}/{_key(home)}"
         self._lock = threading.Lock()
         self._marks: dict[tuple[str, int, str], None] | None = None
+        self._waiting: dict[str, dict[tuple[int, str], Waits]] | None = None
+        self._waiting_stamp: tuple[int, ...] = ()
         self._swept = False
         self.only_looks = False
         """Whether nothing may be written, not even tidied."""
@@ -66,6 +71,7 @@ class DeskStore:
             if key in marks:
                 return ""
             marks[key] = None
+            self._change_waiting(letter.inbox, (), (Waits(letter.line, letter.mark, letter.at),))
             try:
                 self._make_folder(self.folder)
                 self._append(f"{self.folder}/opened", _mark_line(key))
@@ -74,6 +80,59 @@ class DeskStore:
             except OSError as error:
                 return f"that this message was opened could not be kept: {error.strerror}"
         return ""
+
+    # -- which messages to the person were listed, and not opened ------------------------------------------------------
+
+    def waiting(self, handle: str) -> tuple[Waits, ...]:
+        """Return the messages to a handle that were listed and are not opened, in the order of their lines."""
+        with self._lock:
+            return tuple(self._loaded_waiting().get(handle, {}).values())
+
+    def let_wait(self, handle: str, letters: Iterable[Letter]) -> str:
+        """Keep that these messages are listed, where they are to the person and not opened; return what went wrong."""
+        with self._lock:
+            marks = self._loaded_marks()
+            fresh = [
+                Waits(one.line, one.mark, one.at)
+                for one in letters
+                if one.kind is Kind.DIRECTED and (one.inbox, one.line, one.mark) not in marks
+            ]
+            return self._change_waiting(handle, fresh, ())
+
+    def let_wait_no_more(self, handle: str, gone: Iterable[Waits]) -> str:
+        """Forget messages that are not in the inbox any more, or that the cursor has not passed after all."""
+        with self._lock:
+            return self._change_waiting(handle, (), gone)
+
+    def _change_waiting(self, handle: str, fresh: Iterable[Waits], gone: Iterable[Waits]) -> str:
+        """Change what waits for a handle, and keep it; where it cannot be kept it holds here all the same."""
+        whole = self._loaded_waiting()
+        was = whole.get(handle, {})
+        rows = was | {(one.line, one.mark): one for one in fresh}
+        for one in gone:
+            rows.pop((one.line, one.mark), None)
+        if rows.keys() == was.keys():
+            return ""
+        whole[handle] = dict(sorted(rows.items()))
+        fault = waiting.write(self._home, self._base, {name: list(each.values()) for name, each in whole.items()})
+        self._waiting_stamp = self._stamp_of(f"{self._base}/{waiting.FILE}")
+        return f"which messages you have not opened could not be kept: {fault}" if fault else ""
+
+    def _loaded_waiting(self) -> dict[str, dict[tuple[int, str], Waits]]:
+        """Return what waits; when another dashboard has written it since, as it stands now."""
+        found = self._stamp_of(f"{self._base}/{waiting.FILE}")
+        if self._waiting is None or found != self._waiting_stamp:
+            kept = waiting.read(self._home, self._base)
+            self._waiting = {name: {(row.line, row.mark): row for row in rows} for name, rows in kept.items()}
+            self._waiting_stamp = found
+        return self._waiting
+
+    def _stamp_of(self, path: str) -> tuple[int, ...]:
+        try:
+            found = self._disk.stat(path)
+        except OSError:
+            return ()
+        return (found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _loaded_marks(self) -> dict[tuple[str, int, str], None]:
         if self._marks is None:

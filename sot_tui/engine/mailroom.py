@@ -9,17 +9,18 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import cursor, identity, inbox, look, names, peeks, registry, routes
+from sot_tui.comm import cursor, identity, inbox, look, names, peeks, registry, routes, waiting
 from sot_tui.comm.fleet import Mail, MailCount
 from sot_tui.engine import operator
 from sot_tui.engine.client import BODY_CHARS, Body, BroadcastDone, OpenMail, Outcome, Page, Sheet
 from sot_tui.engine.letters import for_an_editor, letter_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sot_tui.comm.home import Home
     from sot_tui.comm.identity import Context
+    from sot_tui.comm.waiting import Waits
     from sot_tui.engine.client import Broadcast, Letter
     from sot_tui.engine.desk_store import DeskStore
 
@@ -48,10 +49,11 @@ class Mailroom:
         counted: dict[str, Mail] = {}
         for handle in handles:
             # The stamp first: a line that comes in between is seen by the next look.
-            stamp = inbox.mailbox_stamp(self._home, handle)
+            waits = self._store.waiting(handle)
+            stamp = (*inbox.mailbox_stamp(self._home, handle), waits)
             if self._stamps.get(handle) == stamp:
                 continue
-            counted[handle] = look.mail(self._home, handle, locked=not self.only_looks)
+            counted[handle] = waiting.counted(look.mail(self._home, handle, locked=not self.only_looks), waits)
             self._stamps.pop(handle, None)
             if counted[handle].trust is MailCount.COUNTED:
                 self._stamps[handle] = stamp
@@ -107,7 +109,11 @@ class Mailroom:
         found = peeks.peek(self._home, command.handle, command.newest, command.before)
         if isinstance(found, inbox.Failed):
             return Page(command.handle, fault=f"the inbox of @{command.handle} could not be read: {found.why}")
-        return Page(command.handle, self._letters(command.handle, found), found.total)
+        letters = self._letters(command.handle, found)
+        return Page(command.handle, letters, found.total, waiting=self._waiting_lines(command.handle))
+
+    def _waiting_lines(self, handle: str) -> tuple[int, ...]:
+        return tuple(one.line for one in self._store.waiting(handle))
 
     def _letters(self, handle: str, found: peeks.Peek) -> tuple[Letter, ...]:
         return tuple(letter_of(self._store, handle, line.number, line.line, read=line.read) for line in found.lines)
@@ -135,7 +141,10 @@ class Mailroom:
             number = self._last_batch = self._last_batch + 1
             self._batches = {number: (handle, batch)}
         notes = tuple(note for note in (batch.warning, batch.note) if note)
-        return Page(handle, (*old, *fresh), batch.total, number, notes)
+        gone = _gone(self._store.waiting(handle), (*old, *fresh), batch.total)
+        if gone:
+            self._store.let_wait_no_more(handle, gone)
+        return Page(handle, (*old, *fresh), batch.total, number, notes, waiting=self._waiting_lines(handle))
 
     def _may_not_poll(self, handle: str) -> str:
         if self.person is None:
@@ -148,12 +157,22 @@ class Mailroom:
         return "" if here.name == handle else f"@{handle} is not yours here; nothing was read"
 
     def listed(self, batch: int) -> Outcome:
-        """Write the cursor past a batch that stands on the screen; it moves once."""
+        """Write the cursor past a batch that stands on the screen; it moves once.
+
+        What of it is to the person waits to be opened, and is kept as waiting before the cursor passes it.
+        """
         handle, read = self._batches.pop(batch, ("", inbox.Batch([])))
-        moved = inbox.write_cursor(self._home, handle, read)
-        return (
-            Outcome(good=False, sentence=moved.sentence) if isinstance(moved, inbox.CursorStays) else Outcome(good=True)
+        before = self._store.waiting(handle)
+        numbered = enumerate(read.lines, read.start + 1)
+        fault = self._store.let_wait(
+            handle, [letter_of(self._store, handle, at, line, read=True) for at, line in numbered]
         )
+        moved = inbox.write_cursor(self._home, handle, read)
+        if isinstance(moved, inbox.CursorStays):
+            # They are unread still, and not to be counted twice.
+            self._store.let_wait_no_more(handle, [one for one in self._store.waiting(handle) if one not in before])
+            return Outcome(good=False, sentence=moved.sentence)
+        return Outcome(not fault, fault)
 
     def body(self, letter: Letter) -> Body:
         """Return the text of a message, as much of it as a screen shows."""
@@ -175,3 +194,9 @@ class Mailroom:
         if not found.lines or cursor.line_hash(found.lines[0].line) != letter.mark:
             return Body(fault=f"it is no longer there: the inbox of @{letter.inbox} was cut back, or is another one")
         return text_of(found.lines[0].line)
+
+
+def _gone(waits: Sequence[Waits], letters: Sequence[Letter], total: int) -> list[Waits]:
+    """Return what waits no more: the inbox was cut back, or another message stands in its line."""
+    marks = {letter.line: letter.mark for letter in letters}
+    return [one for one in waits if one.line > total or marks.get(one.line, one.mark) != one.mark]

@@ -13,6 +13,7 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from sot_tui.comm import (
@@ -25,6 +26,7 @@ from sot_tui.comm import (
     names,
     paths,
     registry,
+    registry_lock,
     set_aside,
     spawning,
     topology,
@@ -101,6 +103,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sot_tui.comm.home import Home
+    from sot_tui.comm.proof import Record
     from sot_tui.engine.client import NotLive, Page, Viewer
     from sot_tui.engine.rows.row import Row
     from sot_tui.engine.server import Server
@@ -248,6 +251,26 @@ class Engine:
     async def _in(self, executor: str, function: Callable[[], T]) -> T:
         return await self._executors[executor].run(function)
 
+    async def _written(self, write: str, function: Callable[[], T]) -> T:
+        """Return what a write of the registry returns; tell it when the write cleared a dead holder's lock."""
+        cleared: list[Record] = []
+
+        def work() -> T:
+            try:
+                return function()
+            finally:
+                cleared.extend(registry_lock.reclaimed(get_ident()))
+
+        try:
+            return await self._in("registry", work)
+        finally:
+            self._tell_cleared(cleared, write)
+
+    def _tell_cleared(self, holders: list[Record], write: str) -> None:
+        for holder in holders:
+            words = f"the registry lock of {holder.name} pid {holder.pid} was cleared by {write}"
+            self._tell(Happened(What.LOCK, words))
+
     # -- hosting -----------------------------------------------------------------------------------------------------
 
     async def _settle_stance(self) -> None:
@@ -359,6 +382,7 @@ class Engine:
         while True:
             self._hint.clear()
             self._tell(await self._in("look", self._observer.registry))
+            self._tell_cleared(registry_lock.reclaimed(), "a write of our own")
             self._tell(await self._in("look", self._observer.lock))
             if not self._looked.is_set():
                 await asyncio.sleep(HEAD_START_SECS)
@@ -413,7 +437,7 @@ class Engine:
             await _awaited(self._attended, well)
             await self._wait_for_registry()
             await self._may_write.wait()
-            handle = await self._in("registry", lambda: operator.join(self._home, self._environ, person))
+            handle = await self._written("our own write (join)", lambda: operator.join(self._home, self._environ, person))
             self._mailroom.person = person
             self._unlisted.clear()
             self._tell(OperatorStands(handle))
@@ -426,7 +450,8 @@ class Engine:
                     self._nobody_is_here()
                     break
                 await self._may_write.wait()
-                stamped = await self._in("registry", lambda: registry.touch(self._home, person.handle))
+                touch = partial(registry.touch, self._home, person.handle)
+                stamped = await self._written("our own write (your stamp)", touch)
                 if isinstance(stamped, registry.NotWritten):
                     self._tell(Happened(What.OPERATOR, f"your stamp was missed: {stamped.sentence}", good=False))
                 well()
@@ -539,7 +564,8 @@ class Engine:
             if passes.is_due(handles, clock.monotonic()):
                 await self._may_write.wait()
                 host = self.fleet.host
-                warning = await self._in("registry", partial(liveness.stamp_rows, self._home, handles, host))
+                stamps = partial(liveness.stamp_rows, self._home, handles, host)
+                warning = await self._written("our own write (the stamps of the rows)", stamps)
                 passes.done(handles, clock.monotonic())
                 if warning:
                     self._tell(Happened(What.ROW, warning, good=False))
@@ -577,7 +603,7 @@ class Engine:
     async def _done(self, command: object) -> object:
         match command:
             case ClearDone(handle):
-                return await self._in("registry", lambda: self._clear_done(handle))
+                return await self._written("our own write (clear done)", lambda: self._clear_done(handle))
             case LookAtLock():
                 self._tell(await self._in("look", self._observer.lock))
                 return self.fleet.lock
@@ -589,7 +615,7 @@ class Engine:
                 file = paths.events_log(self._environ) if self.fleet.stance is Stance.HOST else ""
                 return Events(self._journal.after(after), file)
             case Leave(handle):
-                return await self._in("registry", lambda: self._left(handle))
+                return await self._written("our own write (leave)", lambda: self._left(handle))
             case SetAside(handle, aside):
                 return await self._set_aside(handle, aside=aside)
             case RestWrites(rest):
@@ -786,7 +812,6 @@ _CHANGES_NOTHING = (
     LayOut,
     ListFolders,
     LoadDrafts,
-    MarkOpened,
     OpenMail,
     ReadDialog,
     ReadEvents,

@@ -127,6 +127,7 @@ TABLE = (
     Action(Where.NAV, "recover", ("ctrl+r",), "", "Look at the registry lock, to recover it from a dead holder."),
     Action(Where.NAV, "back", ("escape",), "", "Show every handle again."),
     Action(Where.ROW, "type", ("enter", "i"), "type", "Type to the agent: every key but ^] goes to it.", writes=True),
+    Action(Where.ROW, "run_again", ("a",), "run again", "Run it again, after a look at the command.", writes=True),
     Action(Where.ROW, "search", ("slash",), "search", "Search in what it shows and what was scrolled off.", types=True),
     Action(
         Where.ROW, "copy", ("y",), "copy", "Copy what is marked, else all that is shown, to the terminal's clipboard."
@@ -147,6 +148,7 @@ TABLE = (
     Action(Where.EVENTS, "back", ("escape",), "back", "Show every line again; then go back."),
     Action(Where.MAIL, "reply", ("r",), "reply", "Reply to the selected message.", writes=True, types=True),
     Action(Where.MAIL, "open_letter", ("enter",), "open", "Open the selected message; in a search, where it lies."),
+    Action(Where.MAIL, "next_need", ("space",), "next new", "Go to the next message to you that you have not opened."),
     Action(Where.MAIL, "compose", ("c",), "compose", "Write to anybody.", writes=True, types=True),
     Action(Where.MAIL, "search", ("slash",), "search", "Search in all inboxes.", types=True),
     Action(Where.MAIL, "pane_left", ("left",), "panes", "To the left: from the message to the list, to the handles."),

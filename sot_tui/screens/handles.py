@@ -163,7 +163,9 @@ def _pieces(fleet: Fleet, one: Agent, shown: Shown, cells: Columns, manner: _Man
     if cells.state:
         pieces.append(Piece("  " + show.fit(show.plain(shown.summary), cells.summary), weak))
     mail = fleet.mail_of(one.handle)
-    pieces.append(Piece(show.fit_right(_mail_sign(mail.trust, mail.unread), cells.mail), _mail_part(mail, manner.old)))
+    pieces.append(
+        Piece(show.fit_right(_mail_sign(mail.trust, mail.for_person), cells.mail), _mail_part(mail, manner.old))
+    )
     pieces.append(Piece(show.fit_right(show.age(shown.since, manner.now), _AGE_CELLS), "dim"))
     if cells.host:
         program = show.plain(rules.program_of(rules.row_of(fleet, one))) or "–"
@@ -185,4 +187,4 @@ def _mail_part(mail: rules.Mail, old: bool) -> str:
         return "dim"
     if mail.trust is MailCount.FAULT:
         return "warn"
-    return "count" if mail.unread else "dim"
+    return "count" if mail.for_person else "dim"

@@ -117,7 +117,7 @@ class LettersScreen(Place[None]):
             if beside is not None:
                 yield beside
             with Vertical(id="listed"):
-                yield show.Words(id="mail-title")
+                yield MailTitle(id="mail-title")
                 yield from self.above()
                 with Split(id="mail"):
                     yield Lines(self._paint, id="index")
@@ -277,6 +277,8 @@ class LettersScreen(Place[None]):
             return "there is nothing further to the left"
         if name == "pane_right" and self.piece("letter-text", Reader).has_focus:
             return "there is nothing further to the right"
+        if name == "next_need":
+            return "that is for an inbox: open one"
         if name in {"threads", "sent"}:
             return "" if self.owner() else "you have no handle here yet, so no mail"
         if name not in _ABOUT_ONE:
@@ -318,6 +320,9 @@ class LettersScreen(Place[None]):
             return None
         self.mark(letter)
         return self.app.push_screen(compose.reply(self.desk, letter))
+
+    def action_next_need(self) -> None:
+        """Go to the next message to the person that they have not opened: an inbox has them."""
 
     def action_compose(self) -> AwaitMount:
         """Write to anybody."""
@@ -400,6 +405,16 @@ class LettersScreen(Place[None]):
             self.out_of_letter()
         else:
             self.dismiss()
+
+
+class MailTitle(show.Words):
+    """What is listed, and what is new for the person out of sight; a click goes to the next of that."""
+
+    def on_click(self) -> None:
+        """Go to the next message to the person that they have not opened."""
+        screen = self.screen
+        if isinstance(screen, LettersScreen) and not screen.why_not("next_need"):
+            screen.action_next_need()
 
 
 _ABOUT_ONE = frozenset({"open_letter", "pane_right", "reply", "copy", "open_outside"})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from textual import events, on, work
 
 from sot_tui.comm.fleet import Stance
-from sot_tui.engine.client import Listed, OpenMail, Page
+from sot_tui.engine.client import Kind, Listed, OpenMail, Page
 from sot_tui.screens import show
 from sot_tui.screens.beside import Beside
 from sot_tui.screens.letters import LettersScreen
@@ -126,6 +126,8 @@ class MailScreen(LettersScreen):
 
     def why_not(self, name: str) -> str:
         """Return why an action can do nothing now."""
+        if name == "next_need":
+            return "" if self._new_for_you() else "there is no message to you here that you have not opened"
         if self._beside.lines.has_focus:
             if name in {"open_letter", "pane_right"}:
                 return ""
@@ -160,6 +162,7 @@ class MailScreen(LettersScreen):
     def on_mount(self) -> None:
         """Read the inbox."""
         self.say_title()
+        self.watch(self.piece("index", Lines), "scroll_y", self.say_title, init=False)
         # Only an index that has its size can begin at its end.
         self.call_after_refresh(self._read)
 
@@ -223,9 +226,42 @@ class MailScreen(LettersScreen):
     def _first_to_select(self, page: Page) -> int:
         if self._at:
             return min(self._at, page.total)
-        new = [letter.line for letter in page.letters if not (letter.opened if self.own else letter.read)]
-        # When all that was read at once is new, its beginning is no better place than its end.
-        return new[0] if new and (len(new) < len(page.letters) or page.total == len(new)) else page.total
+        new = [letter for letter in page.letters if not (letter.opened if self.own else letter.read)]
+        if len(new) == len(page.letters) < page.total:
+            return page.total  # when all that was read at once is new, its beginning is no better place than its end
+        to_you = self._new_for_you()
+        if to_you:
+            return to_you[0]  # what goes to many must not stand before what goes to the person alone
+        return new[0].line if new else page.total
+
+    def _new_for_you(self) -> list[int]:
+        """Return the lines of the messages to the person that they have not opened, as far as they are known."""
+        if not self.own:
+            return []
+        known = self._letters
+        listed = {line for line in self._page.waiting if line not in known}
+        held = {line for line, letter in known.items() if letter.kind is Kind.DIRECTED and not letter.opened}
+        return sorted(listed | held)
+
+    def _out_of_sight(self) -> str:
+        """Return how many of them are above and below what is in sight, in words; "" when none is."""
+        index = self.piece("index", Lines)
+        top = index.scroll_offset.y
+        lines = self._new_for_you() if self._looked else []
+        above = sum(line <= top for line in lines)
+        below = sum(line > top + index.size.height for line in lines)
+        told = [f"{above} new for you above"] if above else []
+        told += [f"{below} {'' if told else 'new for you '}below"] if below else []
+        return ", ".join(told)
+
+    def action_next_need(self) -> None:
+        """Select the next message to the person that they have not opened, from the selected one on."""
+        index, lines = self.piece("index", Lines), self._new_for_you()
+        at = int(index.selected or 0)
+        index.select(str(next((line for line in lines if line > at), lines[0])))
+        self.out_of_letter()
+        index.repaint()
+        self.say_title()
 
     def _hold(self, page: Page) -> None:
         self._letters |= {letter.line: letter for letter in page.letters}
@@ -282,13 +318,18 @@ class MailScreen(LettersScreen):
         """Say whose mail it is, how it is looked at, and how much there is."""
         total = self._page.total
         count = f"{total:,} message{'' if total == 1 else 's'}"
-        look = "a look, no cursor moves" if self.size.width >= MEDIUM_FROM else "a look"
+        wide = self.size.width >= MEDIUM_FROM
+        look = "you only look: to its reader they stay as they are" if wide else "a look"
         title = show.ours(
             " [b]mail of $handle[/]  [$foreground 60%]$how · $count[/]",
             handle=self.handle,
             how="your mail" if self._polls else look,
             count="it could not be read" if self._page.fault else count if self._looked else "reading …",
         )
+        away = self._out_of_sight()
+        if away:
+            here = show.ours(" [b $accent]● $away[/]  [$foreground 60%]space[/]", away=away)
+            title = here if title.cell_length + here.cell_length > self.size.width else title.append(here)
         self.piece("mail-title", show.Words).say(title)
 
     def empty_words(self) -> str:
@@ -302,6 +343,7 @@ class MailScreen(LettersScreen):
         known = self._letters.get(letter.line)
         if letter.inbox == self.handle and known is not None and known.mark == letter.mark:
             self._letters[letter.line] = letter
+            self.say_title()
 
     def letter(self) -> Letter | None:
         """Return the selected message, read as far as it is known."""
