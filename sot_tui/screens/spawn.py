@@ -108,7 +108,7 @@ class SpawnScreen(Dialog[str]):
                 yield Lines(self._paint_known, id="spawn-known")
             with Horizontal(classes="spawn-line"):
                 yield show.Words(Content("agent"), classes="spawn-label")
-                yield Pick(AGENTS, form.agent, id="spawn-agent")
+                yield Pick(AGENTS, form.agent, self._agent_chosen, self._go_on, id="spawn-agent")
             with Horizontal(classes="spawn-line"):
                 yield show.Words(Content("label"), classes="spawn-label")
                 yield Field(form.label, "the repository's name", id="spawn-label", compact=True)
@@ -129,7 +129,7 @@ class SpawnScreen(Dialog[str]):
         """Show the form as it was left, and give the keys to the folder."""
         for name in _FIELDS:
             field = self.piece(f"spawn-{name}", Field)
-            field.keys, field.ending = frozenset({"enter"}), self._next_field
+            field.keys, field.ending = frozenset({"tab", "enter"}), self._next_field
         folder = self.piece("spawn-folder", Field)
         folder.keys, folder.ending = frozenset({"tab", "enter", "up", "down"}), self._folder_key
         self.piece("spawn-known", Lines).can_focus = False
@@ -189,7 +189,7 @@ class SpawnScreen(Dialog[str]):
             case _:
                 if not self.piece("spawn-folder", Field).value.strip():
                     self._take_marked()
-                self.set_focus(self.piece("spawn-agent", Pick))
+                self._go_on()
         return True
 
     def action_known_up(self) -> None:
@@ -203,7 +203,7 @@ class SpawnScreen(Dialog[str]):
     def action_complete(self) -> None:
         """Take the marked folder; where there is none, go to the next field."""
         if not self._take_marked():
-            self.focus_next()
+            self._go_on()
 
     def _take_marked(self) -> bool:
         """Put the marked folder into the field, if folders are listed; tell whether it was."""
@@ -235,12 +235,21 @@ class SpawnScreen(Dialog[str]):
 
     def _next_field(self, key: str) -> bool:
         del key
-        self.focus_next()
+        self._go_on()
         return True
 
-    @on(Pick.Changed, "#spawn-agent")
-    def _agent_changed(self, event: Pick.Changed) -> None:
-        self._form.agent = event.key
+    def _go_on(self) -> None:
+        """Give the keys to the field behind the one that has them, also when it is shown only now."""
+        own = {"claude": ("account",), "command": ("command",)}.get(self._form.agent, ())
+        order = [f"spawn-{name}" for name in ("folder", "agent", "label", *own, "task")]
+        at = order.index(self.focused.id) if self.focused is not None and self.focused.id in order else -1
+        if at + 1 < len(order):
+            self.set_focus(self.query_one(f"#{order[at + 1]}"))
+        else:
+            self.focus_next()
+
+    def _agent_chosen(self, agent: str) -> None:
+        self._form.agent = agent
         self._say_fault("")
         self._show_fields()
 

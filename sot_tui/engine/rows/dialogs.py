@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 from sot_tui.engine.client import AnswerDialog, Outcome, RowDialog
-from sot_tui.engine.rows.row import Refused
+from sot_tui.engine.rows.row import Phase, Refused
 from sot_tui.wake import dialog
 
 if TYPE_CHECKING:
@@ -74,7 +74,10 @@ class Dialogs:
         return Outcome(good=True, sentence=f"typed {asked.key} for you into row '{row.label}': {asked.seen[0].strip()}")
 
     async def _twice(self, rows: Screens, key: str) -> Dialog | str:
-        """Return the dialog that two reads show alike, or why there is none."""
+        """Return the dialog that two reads show alike, or why there is none that could be answered."""
+        row = rows.find(key)
+        if row is not None and row.phase is not Phase.READY:
+            return f"its run is not ready yet (phase: {row.phase.value})"
         first = await _once(rows, key)
         if isinstance(first, str):
             return first

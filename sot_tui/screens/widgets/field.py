@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual.events import Key
 from textual.widgets import Input
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from textual.events import Key
+    from textual.widget import Widget
+
+
+def hand_on(widget: Widget, event: Key) -> None:
+    """Have a key answered by whatever has the keys now, with the sign that it gives."""
+    widget.app.post_message(Key(event.key, event.character))
 
 
 class Field(Input):
@@ -24,7 +30,7 @@ class Field(Input):
 
     async def _on_key(self, event: Key) -> None:
         if self.screen.focused is not self:
-            self.app.simulate_key(event.key)
+            hand_on(self, event)
         elif event.key not in self.keys or self.ending is None or not self.ending(event.key):
             await super()._on_key(event)
             return

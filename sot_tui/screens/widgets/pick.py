@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from textual.binding import Binding
 from textual.content import Content
-from textual.message import Message
 
 from sot_tui.screens import show
+from sot_tui.screens.widgets.field import hand_on
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from textual.binding import BindingType
+    from textual.events import Key
+
+
+_STEPS = {"left": -1, "right": 1, "space": 1}
 
 
 class Option(NamedTuple):
@@ -27,51 +29,59 @@ class Pick(show.Words, can_focus=True):
     """The choice, in as many lines as it needs."""
 
     ALLOW_SELECT = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "step(-1)", show=False),
-        Binding("right,space", "step(1)", show=False),
-    ]
     DEFAULT_CSS = """
     Pick { height: auto; }
     Pick:focus { background: $primary 18%; }
     Pick:ansi:focus { background: transparent; text-style: underline; }
     """
 
-    class Changed(Message):
-        """Another one is chosen."""
+    def __init__(
+        self,
+        options: Sequence[Option],
+        chosen: str,
+        changed: Callable[[str], None],
+        leave: Callable[[], None],
+        *,
+        id: str | None = None,  # noqa: A002  (Textual's own name)
+    ) -> None:
+        """`changed` is called at once with what is chosen: keys that follow may be meant for what it brings up.
 
-        def __init__(self, pick: Pick, key: str) -> None:
-            super().__init__()
-            self.pick = pick
-            self.key = key
-
-        @property
-        def control(self) -> Pick:
-            """The choice."""
-            return self.pick
-
-    def __init__(self, options: Sequence[Option], chosen: str, *, id: str | None = None) -> None:  # noqa: A002  (Textual's own name)
+        `leave` gives the keys to what comes behind it.
+        """
         super().__init__(id=id)
         self._options = tuple(options)
         self.chosen = chosen
         """The key of the chosen one."""
+        self._changed, self._leave = changed, leave
 
     def on_mount(self) -> None:
         """Show which one is chosen."""
         self._tell()
 
-    def action_step(self, by: int) -> None:
-        """Choose the next one, or the one before."""
-        keys = [option.key for option in self._options]
-        self.action_choose(keys[(keys.index(self.chosen) + by) % len(keys)])
+    async def _on_key(self, event: Key) -> None:
+        """Answer a key in its turn: one that came here and follows the last of them is meant for what has the keys."""
+        if self.screen.focused is not self:
+            hand_on(self, event)
+        elif event.key in {"enter", "tab"}:
+            self._leave()
+        elif event.key in _STEPS:
+            keys = [option.key for option in self._options]
+            self._choose(keys[(keys.index(self.chosen) + _STEPS[event.key]) % len(keys)])
+        else:
+            return
+        event.stop()
+        event.prevent_default()
 
     def action_choose(self, key: str) -> None:
-        """Choose one."""
-        self.focus()
+        """Choose the one that was clicked."""
+        self.screen.set_focus(self)
+        self._choose(key)
+
+    def _choose(self, key: str) -> None:
         if key != self.chosen:
             self.chosen = key
             self._tell()
-            self.post_message(self.Changed(self, key))
+            self._changed(key)
 
     def _tell(self) -> None:
         told = []
