@@ -7,6 +7,7 @@ in its log, so that a line that joined a draft, a dialog that was answered and a
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from sot_tui.comm import frames, inbox, mounts, registry
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.home import Home
 from sot_tui.comm.registry_lock import Wait
+from sot_tui.engine import ticks
 from sot_tui.engine.dialogs import DialogDuty
 from sot_tui.engine.executors import Pool
 from sot_tui.engine.rows.row import Phase, Row, Wanted
@@ -123,12 +125,13 @@ class Awake:
         book = registry.read(self.home)
         return getattr(book, "entry")(handle) or {}  # noqa: B009  (an unreadable registry fails here)
 
-    def mail(self, handle: str) -> float:
+    def mail(self, handle: str, *, hint: bool = True) -> float:
         """File a message; return when."""
         line = frames.frame("peer", handle, "r", "hello", stamp(time.time()))
         assert isinstance(inbox.file_line(self.home, handle, line), inbox.Filed)
         self.filed[handle] = self.filed.get(handle, 0) + 1
-        self.hint.set()
+        if hint:
+            self.hint.set()
         return time.monotonic()
 
     def unread(self, handle: str) -> int:
@@ -300,6 +303,58 @@ async def test_dialog_when_it_shows_and_goes_then_it_is_stamped_and_resumed_and_
     await duty.tick()
     assert "dialog" not in awake.entry("alpha")
     assert not [said for said in awake.log(row) if "answered" in said]
+
+
+async def test_row_when_nothing_hints_then_it_is_looked_at_every_two_seconds(awake: Awake) -> None:
+    """Contract, Waking: "Every two seconds each daemon looks at every row it runs"."""
+    row = await awake.row("alpha")
+    awake.begin()
+    await asyncio.sleep(0.1)
+    awake.mail("alpha", hint=False)
+    await _woken(awake, row, "alpha")
+    assert ticks.TICK_SECS == 2.0
+
+
+async def test_inbox_when_it_is_being_written_then_the_wake_checks_again_at_its_next_tick(awake: Awake) -> None:
+    """Contract, Delivery: "a wake reader checks again on its next tick"."""
+    row = await awake.row("alpha")
+    awake.mail("alpha")
+    with (Path(awake.home.path) / "inbox" / "alpha.lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        awake.begin()
+        await until(lambda: awake.why.get("alpha"))
+        assert awake.why["alpha"].reason == "its inbox is being written"
+        assert not awake.log(row)
+    await _woken(awake, row, "alpha")
+
+
+@pytest.mark.parametrize("cursor", [b"1", b"1 0-0", b"2020-01-02T03:04:05Z"])
+async def test_cursor_when_of_any_form_then_the_wake_counts_by_it_and_never_writes_it(
+    awake: Awake, cursor: bytes
+) -> None:
+    """Contract, frames: "The daemon's wake reads every form exactly as sot_cursor_offset does and never writes"."""
+    await awake.row("alpha")
+    awake.mail("alpha")
+    awake.mail("alpha")
+    path = Path(awake.home.path) / "read" / "alpha.cursor"
+    path.write_bytes(cursor)
+    awake.edit("alpha", stop_at=stamp(time.time()))
+    awake.begin()
+    await until(lambda: awake.why.get("alpha"))
+    assert awake.why["alpha"].reason == "stop hook running"
+    assert path.read_bytes() == cursor
+
+
+async def test_daemon_when_it_restarts_then_read_mail_wakes_nobody_and_new_mail_does(awake: Awake) -> None:
+    """Contract, Cases: "the handle stays with the row and the count is a file"."""
+    row = await awake.row("alpha")
+    awake.begin()
+    awake.mail("alpha")
+    await _woken(awake, row, "alpha")
+    await awake.restart()
+    awake.mail("alpha")
+    await _woken(awake, row, "alpha")
+    assert [said["got"] for said in awake.log(row) if "got" in said] == [WAKE_LINE, "\r"] * 2
 
 
 # -- rounds --------------------------------------------------------------------------------------------------------
