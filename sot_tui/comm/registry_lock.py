@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import errno
 import os
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
+from contextlib import suppress
 from enum import Enum
 
 from sot_tui.comm.clock import seconds_said
@@ -228,6 +229,12 @@ _turn = allocate_lock()
 lock that names this process is taken for one that a thread has left."""
 
 
+_RECLAIMED_KEPT = 16
+"""How many reclaims are kept for whoever asks; a process that asks never has more than a few."""
+_reclaimed: list[tuple[int, Record]] = []
+"""The thread and the dead holder of each take that reclaimed, until it is asked for; added to by whose turn it is."""
+
+
 def _new_turn() -> None:
     global _turn  # noqa: PLW0603  (the thread that had the turn is not in the child)
     _turn = allocate_lock()
@@ -254,6 +261,18 @@ def take(home: Home, wait: Wait) -> Held | NotTaken:
         if not isinstance(outcome, Held):
             _turn.release()
     return outcome
+
+
+def reclaimed(thread: int = 0) -> list[Record]:
+    """Return, once, whose locks the takes of one thread of this process have cleared, or those of all threads.
+
+    Each writer clears a dead holder's lock by itself, so a person has to be told when it was one of ours.
+    """
+    found = [one for one in tuple(_reclaimed) if thread in {0, one[0]}]
+    for one in found:
+        with suppress(ValueError):  # another thread has asked for it meanwhile
+            _reclaimed.remove(one)
+    return [holder for _, holder in found]
 
 
 def release(home: Home, held: Held) -> None:
@@ -392,6 +411,8 @@ class _Waiter:
         if isinstance(done, _Blocked):
             return done
         reach("lock.removed")
+        _reclaimed.append((get_ident(), done.holder))
+        del _reclaimed[:-_RECLAIMED_KEPT]
         link = _link(self.home, self.own, self.home.lock)
         if link.made:
             reach("lock.taken")

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import get_ident
+from threading import get_ident
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from sot_tui.comm import (
@@ -187,6 +188,7 @@ class Engine:
     async def __aenter__(self) -> Self:
         """Start every duty, in the order in which one needs another."""
         await self._group.__aenter__()
+        registry_lock.reclaimed()  # what this process cleared before is no news of this engine's
         for number, warning in enumerate(warnings := self.config.warnings, 1):
             # Each is a fault of its own: none of them is mended by another.
             which = "settings" if len(warnings) == 1 else f"settings, {number} of {len(warnings)}"
@@ -250,6 +252,26 @@ class Engine:
 
     async def _in(self, executor: str, function: Callable[[], T]) -> T:
         return await self._executors[executor].run(function)
+
+    async def _written(self, write: str, function: Callable[[], T]) -> T:
+        """Return what a write of the registry returns; tell it when the write cleared a dead holder's lock."""
+        cleared: list[Record] = []
+
+        def work() -> T:
+            try:
+                return function()
+            finally:
+                cleared.extend(registry_lock.reclaimed(get_ident()))
+
+        try:
+            return await self._in("registry", work)
+        finally:
+            self._tell_cleared(cleared, write)
+
+    def _tell_cleared(self, holders: list[Record], write: str) -> None:
+        for holder in holders:
+            words = f"the registry lock of {holder.name} pid {holder.pid} was cleared by {write}"
+            self._tell(Happened(What.LOCK, words))
 
     async def _written(self, write: str, function: Callable[[], T]) -> T:
         """Return what a write of the registry returns; tell it when the write cleared a dead holder's lock."""
@@ -437,7 +459,8 @@ class Engine:
             await _awaited(self._attended, well)
             await self._wait_for_registry()
             await self._may_write.wait()
-            handle = await self._written("our own write (join)", lambda: operator.join(self._home, self._environ, person))
+            join = partial(operator.join, self._home, self._environ, person)
+            handle = await self._written("our own write (join)", join)
             self._mailroom.person = person
             self._unlisted.clear()
             self._tell(OperatorStands(handle))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.widgets import Button
 
-from sot_tui.engine.client import LookAtLocks
+from sot_tui.engine.client import LookAtLocks, ReadEvents
+from sot_tui.engine.service import LocalClient
 from sot_tui.screens.app import SotApp
 from sot_tui.screens.locks import LocksScreen
 from sot_tui.screens.recover import RecoverDialog
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sot_tui.comm.home import Home
     from tests.screens.real import Opened
 
+DONE: dict[str, object] = {"state": "done", "done": True, "note": "built", "summary": "built"}
 ROOMY = (160, 40)
 """Where every key has its place in the key line."""
 WAYS = pytest.mark.parametrize("way", ["keys", "mouse"])
@@ -60,6 +62,7 @@ async def test_lock_of_a_dead_holder_when_recovered_then_is_gone_and_the_next_wr
         pid = await die_with_the_lock(opened, home)
         dialog = await open_dialog(opened, "mouse" if way == "the mouse" else "keys")
         assert f"pid {pid} is gone" in opened.says("#recover-record").replace("\n", " ")
+        assert "The next write by anyone clears it too" in opened.says("#recover-what")
         assert opened.app.focused is dialog.query_one("#recover-cancel", Button), "Cancel is the default"
         if way == "the key twice":
             await opened.pilot.press("ctrl+r")
@@ -74,6 +77,20 @@ async def test_lock_of_a_dead_holder_when_recovered_then_is_gone_and_the_next_wr
         put(comm_home, bob=IDLE)
         await opened.until(lambda: "bob" in opened.lines.keys)
         await opened.until(lambda: not opened.says("#lock-banner"))
+
+
+async def test_lock_of_a_dead_holder_when_a_write_of_ours_clears_it_then_the_events_say_which(comm_home: Path) -> None:
+    home = put(comm_home, anna=DONE)
+    async with joined(comm_home, ROOMY) as opened:
+        pid = await die_with_the_lock(opened, home)
+        opened.lines.select("anna")
+        await opened.pilot.press("d")
+        await opened.until(lambda: not (comm_home / ".registry.lock").exists(), "the write of the view clears it")
+        await opened.until(lambda: not opened.says("#lock-banner"))
+        events = await LocalClient(opened.engine).do(ReadEvents())
+        told = [line.text for line in events.lines if "was cleared by" in line.text]
+        assert len(told) == 1
+        assert re.fullmatch(rf"the registry lock of \S+ pid {pid} was cleared by our own write \(clear done\)", told[0])
 
 
 @pytest.mark.parametrize("how", ["escape", "enter", "a click"])

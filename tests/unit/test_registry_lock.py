@@ -79,6 +79,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
+    registry_lock.reclaimed()
     yield World(tmp_path)
     registry_lock._new_turn()  # a test that ends inside leaves nobody waiting
 
@@ -397,6 +398,19 @@ def test_take_when_the_holder_is_dead_then_it_is_reclaimed_on_the_first_try_even
     assert stat.S_IMODE(os.stat(world.marker(dead)).st_mode) == 0o600
     release(home, held)
     assert world.files() == [os.path.basename(world.marker(dead))]
+    assert registry_lock.reclaimed(threading.get_ident()) == [dead]
+    assert registry_lock.reclaimed() == []  # it is told once
+
+
+def test_reclaimed_when_another_thread_has_cleared_a_lock_then_it_is_that_threads_to_tell(world: World) -> None:
+    dead = world.dead()
+    world.hold(dead)
+    home = world.process()
+    writer = threading.Thread(target=lambda: release(home, taken(take(home, Wait.RULED))))
+    writer.start()
+    writer.join()
+    assert registry_lock.reclaimed(threading.get_ident()) == []
+    assert registry_lock.reclaimed() == [dead]
 
 
 def test_take_when_it_reclaims_then_its_steps_come_in_the_contracts_order(world: World, points: list[str]) -> None:
