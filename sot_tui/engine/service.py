@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import get_ident
-from threading import get_ident
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from sot_tui.comm import (
@@ -252,26 +251,6 @@ class Engine:
 
     async def _in(self, executor: str, function: Callable[[], T]) -> T:
         return await self._executors[executor].run(function)
-
-    async def _written(self, write: str, function: Callable[[], T]) -> T:
-        """Return what a write of the registry returns; tell it when the write cleared a dead holder's lock."""
-        cleared: list[Record] = []
-
-        def work() -> T:
-            try:
-                return function()
-            finally:
-                cleared.extend(registry_lock.reclaimed(get_ident()))
-
-        try:
-            return await self._in("registry", work)
-        finally:
-            self._tell_cleared(cleared, write)
-
-    def _tell_cleared(self, holders: list[Record], write: str) -> None:
-        for holder in holders:
-            words = f"the registry lock of {holder.name} pid {holder.pid} was cleared by {write}"
-            self._tell(Happened(What.LOCK, words))
 
     async def _written(self, write: str, function: Callable[[], T]) -> T:
         """Return what a write of the registry returns; tell it when the write cleared a dead holder's lock."""
