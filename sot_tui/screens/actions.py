@@ -50,6 +50,8 @@ class Action:
     """Whether each of its keys is a thing of its own, which the action is told; a range on the screen."""
 
 
+_RECOVER = "Look at the registry lock, to recover it from a dead holder."
+
 TABLE = (
     Action(
         Where.NAV,
@@ -124,7 +126,7 @@ TABLE = (
         "Look at the terminal of the selected row without typing: scroll back, search, copy.",
     ),
     Action(Where.NAV, "copy", ("y",), "copy", "Copy the selected handle to the terminal's clipboard (OSC 52)."),
-    Action(Where.NAV, "recover", ("ctrl+r",), "", "Look at the registry lock, to recover it from a dead holder."),
+    Action(Where.NAV, "recover", ("ctrl+r",), "", _RECOVER),
     Action(Where.NAV, "back", ("escape",), "", "Show every handle again."),
     Action(Where.ROW, "type", ("enter", "i"), "type", "Type to the agent: every key but ^] goes to it.", writes=True),
     Action(Where.ROW, "run_again", ("a",), "run again", "Run it again, after a look at the command.", writes=True),
@@ -145,6 +147,7 @@ TABLE = (
         Where.EVENTS, "filter", ("slash",), "filter", "Show some lines only: kind:mail !text; all must fit.", types=True
     ),
     Action(Where.EVENTS, "copy", ("y",), "copy", "Copy the selected line to the terminal's clipboard (OSC 52)."),
+    Action(Where.EVENTS, "recover", ("ctrl+r",), "", _RECOVER),
     Action(Where.EVENTS, "back", ("escape",), "back", "Show every line again; then go back."),
     Action(Where.MAIL, "reply", ("r",), "reply", "Reply to the selected message.", writes=True, types=True),
     Action(Where.MAIL, "open_letter", ("enter",), "open", "Open the selected message; in a search, where it lies."),
@@ -160,6 +163,7 @@ TABLE = (
     Action(Where.MAIL, "open_outside", ("o",), "editor", "Open the whole message in your editor.", writes=True),
     Action(Where.MAIL, "unsent", ("u",), "not sent", "What is not sent: refused messages and drafts."),
     Action(Where.MAIL, "reload", ("R",), "read again", "Read again what is listed."),
+    Action(Where.MAIL, "recover", ("ctrl+r",), "", _RECOVER),
     Action(Where.MAIL, "back", ("escape",), "back", "Go back."),
     Action(Where.COMPOSE, "send", ("ctrl+s",), "send", "Send the message.", writes=True),
     Action(Where.COMPOSE, "complete", ("tab",), "complete", "Take the marked handle; else go to the next field."),
@@ -172,6 +176,7 @@ TABLE = (
     Action(
         Where.UNSENT, "delete", ("delete", "D"), "delete", "Delete the selected one, after a question.", writes=True
     ),
+    Action(Where.UNSENT, "recover", ("ctrl+r",), "", _RECOVER),
     Action(Where.UNSENT, "back", ("escape",), "back", "Go back."),
     Action(Where.CONFIRM, "back", ("escape",), "cancel", "Answer no; nothing is changed."),
     Action(Where.CONFIRM, "other", ("left",), "other button", "To the button on the left; enter takes it."),

@@ -17,7 +17,7 @@ from sot_tui.engine.client import Outcome, ReadEvents
 from sot_tui.screens import show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.place import MEDIUM_FROM, Place
-from sot_tui.screens.widgets.bars import KeyLine, MessageLine
+from sot_tui.screens.widgets.bars import KeyLine, LockBanner, MessageLine
 from sot_tui.screens.widgets.filter import FilterLine
 from sot_tui.screens.widgets.lines import Lines, Piece
 
@@ -50,6 +50,7 @@ class EventsScreen(Place[None]):
     def compose(self) -> ComposeResult:
         """Lay out the title, the filter, the list, the whole of the selected line, and the two lines at the foot."""
         yield show.Words(id="events-title")
+        yield LockBanner(self.desk)
         yield FilterLine("events", id="filter")
         yield Lines(self._paint, id="events")
         yield show.Words(id="events-detail")
@@ -150,6 +151,8 @@ class EventsScreen(Place[None]):
     def why_not(self, name: str) -> str:
         """Return why an action can do nothing now."""
         nothing = name == "copy" and self._line() is None
+        if name == "recover":
+            return self.why_no_recover()
         return super().why_not(name) or ("no line is selected" if nothing else "")
 
     def action_filter(self) -> None:

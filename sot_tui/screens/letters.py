@@ -23,7 +23,7 @@ from sot_tui.screens import compose, editor, show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.place import MEDIUM_FROM, Place
 from sot_tui.screens.unsent import UnsentScreen
-from sot_tui.screens.widgets.bars import KeyLine, MessageLine
+from sot_tui.screens.widgets.bars import KeyLine, LockBanner, MessageLine
 from sot_tui.screens.widgets.lines import Lines, Piece
 from sot_tui.screens.widgets.reader import Reader
 from sot_tui.screens.widgets.split import Split
@@ -118,6 +118,7 @@ class LettersScreen(Place[None]):
                 yield beside
             with Vertical(id="listed"):
                 yield MailTitle(id="mail-title")
+                yield LockBanner(self.desk)
                 yield from self.above()
                 with Split(id="mail"):
                     yield Lines(self._paint, id="index")
@@ -277,6 +278,8 @@ class LettersScreen(Place[None]):
             return "there is nothing further to the left"
         if name == "pane_right" and self.piece("letter-text", Reader).has_focus:
             return "there is nothing further to the right"
+        if name == "recover":
+            return self.why_no_recover()
         if name == "next_need":
             return "that is for an inbox: open one"
         if name in {"threads", "sent"}:

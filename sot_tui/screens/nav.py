@@ -17,7 +17,7 @@ from textual.content import Content
 
 from sot_tui.comm import fleet as rules
 from sot_tui.comm.clock import age_text, seconds_of
-from sot_tui.comm.fleet import BY_HAND, MADE_ANEW, UNLISTED, Agent, LockPhase, Reading, Stance, State
+from sot_tui.comm.fleet import BY_HAND, MADE_ANEW, UNLISTED, Agent, Reading, Stance, State
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.names import is_handle
 from sot_tui.comm.program import own_command
@@ -38,7 +38,7 @@ from sot_tui.engine.client import (
 from sot_tui.screens import actions, handles, show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
-from sot_tui.screens.widgets.bars import KeyLine, MessageLine
+from sot_tui.screens.widgets.bars import KeyLine, LockBanner, MessageLine
 from sot_tui.screens.widgets.filter import FilterLine
 from sot_tui.screens.widgets.lines import Lines, Piece
 
@@ -101,7 +101,7 @@ class NavScreen(Place[None]):
         with Vertical(id="banners"):
             yield show.Words(id="stance-banner", classes="banner")
             yield show.Words(id="registry-banner", classes="banner")
-            yield LockBanner(id="lock-banner", classes="banner")
+            yield LockBanner(self.desk)
             yield show.Words(id="version-banner", classes="banner")
         yield FilterLine("fleet", id="filter")
         yield show.Words(id="columns")
@@ -201,10 +201,7 @@ class NavScreen(Place[None]):
             of = f"shown: the last good picture, {age_text(now - registry.read_at)} old" if registry.read_at else ""
             lines = [UNLISTED, _way_out(fleet), of]
             banner.say(Content("\n").join([show.words(line) for line in lines if line]))
-        lock_banner = self.piece("lock-banner", show.Words)
-        lock_banner.display = fleet.lock.wedged
-        if fleet.lock.wedged:
-            lock_banner.say(_wedged_words(fleet, now))
+        self.piece("lock-banner", LockBanner).tell()
         version = registry.version
         version_banner = self.piece("version-banner", show.Words)
         version_banner.display = not unreadable and version is not None and version != PROTOCOL_VERSION
@@ -360,8 +357,7 @@ class NavScreen(Place[None]):
             return why
         fleet, one = self.desk.fleet, self._one(self.desk.fleet)
         if name == "recover":
-            free = fleet.lock.phase in {LockPhase.FREE, LockPhase.UNKNOWN}
-            return "the registry lock is free: there is nothing to recover" if free else ""
+            return self.why_no_recover()
         if name == "next_need":
             return self._why_no_need()
         if name not in _ABOUT_ONE:
@@ -514,12 +510,6 @@ class NavScreen(Place[None]):
         from sot_tui.screens.locks import LocksScreen
 
         self.app.push_screen(LocksScreen(self.desk))
-
-    def action_recover(self) -> None:
-        """Look at the registry lock, to recover it."""
-        from sot_tui.screens.recover import RecoverDialog
-
-        self.app.push_screen(RecoverDialog(self.desk, self.desk.fleet.lock))
 
     def action_events(self) -> None:
         """Read what the engine did."""
@@ -703,35 +693,12 @@ class LockWord(show.Words):
             screen.action_locks()
 
 
-class LockBanner(show.Words):
-    """What is said above the list while the lock is held; a click opens the dialog."""
-
-    def on_click(self) -> None:
-        """Look at the lock, to recover it."""
-        screen = self.screen
-        if isinstance(screen, NavScreen) and screen.may("recover"):
-            screen.action_recover()
-
-
 _ABOUT_ROW = frozenset({"end", "run_again", "answer", "look"})
 """The actions on the selected line's row."""
 _ABOUT_MAIL = frozenset({"open_mail", "reply", "copy"})
 """The actions on its handle as an address."""
 _ABOUT_ONE = frozenset({"open", "clear_done", "aside"}) | _ABOUT_ROW | _ABOUT_MAIL
 """The actions on the selected line."""
-
-
-def _wedged_words(fleet: Fleet, now: float) -> Content:
-    lock = fleet.lock
-    who = f" by {lock.holder}" if lock.holder else ""
-    what = "^r or a click here: recover it" if lock.dead else "^r or a click here: what can be done"
-    return show.ours(
-        "[b]registry lock held for $age$who[/] — $verdict\n$what",
-        age=age_text(lock.held_s(now)),
-        who=who,
-        verdict=lock.verdict or lock.phase.value,
-        what=what,
-    )
 
 
 def _way_out(fleet: Fleet) -> str:

@@ -9,15 +9,17 @@ from __future__ import annotations
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from textual import on
 from textual.css.query import NoMatches
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
-from sot_tui.comm.fleet import Stance
+from sot_tui.comm.fleet import LockPhase, Stance
 from sot_tui.screens import actions
-from sot_tui.screens.widgets.bars import MessageLine
+from sot_tui.screens.widgets.bars import LockBanner, MessageLine
+from sot_tui.screens.widgets.lines import Lines
 
 if TYPE_CHECKING:
     from sot_tui.screens.actions import Where
@@ -105,6 +107,22 @@ class Place(Screen[T]):
             return fleet.stance_why
         return ""
 
+    def why_no_recover(self) -> str:
+        """Return why there is no lock to recover; empty when there is one to look at."""
+        free = self.desk.fleet.lock.phase in {LockPhase.FREE, LockPhase.UNKNOWN}
+        return "the registry lock is free: there is nothing to recover" if free else ""
+
+    def action_recover(self) -> None:
+        """Look at the registry lock, to recover it."""
+        from sot_tui.screens.recover import RecoverDialog  # noqa: PLC0415  (it is a place itself)
+
+        self.app.push_screen(RecoverDialog(self.desk, self.desk.fleet.lock))
+
+    @on(Lines.Missed)
+    def _clicked_what_moved(self) -> None:
+        """A click does nothing to a line that only just came under the pointer."""
+        self.desk.refuse("the list moved just before the click, so nothing was done: click again")
+
     # -- showing -----------------------------------------------------------------------------------------------------
 
     def fleet_changed(self) -> None:
@@ -119,7 +137,9 @@ class Place(Screen[T]):
             self.desk.refuse(fault_words(event.worker))
 
     def said(self) -> None:
-        """Show what was said last."""
+        """Show what was said last, and whether the registry lock is held."""
+        for banner in self.query(LockBanner):
+            banner.tell()
         try:
             self.query_one(MessageLine).tell()
         except NoMatches:

@@ -16,7 +16,7 @@ from sot_tui.screens import compose, show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.confirm import Confirm
 from sot_tui.screens.place import Place
-from sot_tui.screens.widgets.bars import KeyLine, MessageLine
+from sot_tui.screens.widgets.bars import KeyLine, LockBanner, MessageLine
 from sot_tui.screens.widgets.lines import Lines, Piece
 from sot_tui.screens.widgets.reader import Reader
 from sot_tui.screens.widgets.split import Split
@@ -46,6 +46,7 @@ class UnsentScreen(Place[None]):
     def compose(self) -> ComposeResult:
         """Lay out the title, the list beside or above the text, and the two lines at the foot."""
         yield show.Words(id="mail-title")
+        yield LockBanner(self.desk)
         with Split(id="mail"):
             yield Lines(self._paint, id="index")
             with Vertical(id="letter"):
@@ -140,6 +141,8 @@ class UnsentScreen(Place[None]):
     def why_not(self, name: str) -> str:
         """Return why an action can do nothing now."""
         why = super().why_not(name)
+        if name == "recover":
+            return self.why_no_recover()
         if why or name == "back":
             return why
         draft = self._draft()

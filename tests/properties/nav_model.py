@@ -110,10 +110,22 @@ class Mailbox:
     """Lines that the cursor has passed."""
     broken: bool = False
     """Something that is no file lies in its place."""
+    waits: list[str] = field(default_factory=list)
+    """The stamps of the messages that the person was listed and has not opened; a session has none."""
+
+    def list_all(self, handle: str) -> None:
+        """List every line to the person: the cursor passes them, and what is to the handle waits to be opened."""
+        self.waits += self._to(handle)
+        self.shown = len(self.lines)
 
     def unread(self, handle: str) -> tuple[int, str]:
-        """Return how many lines count, and the stamp of the oldest: past the cursor, to the handle, from another."""
-        told = []
+        """Return how many lines count, and the stamp of the oldest: to the handle, from another, and not seen."""
+        told = [*self.waits, *self._to(handle)]
+        return len(told), told[0] if told else ""
+
+    def _to(self, handle: str) -> list[str]:
+        """Return the stamps of what lies past the cursor, to the handle, from another."""
+        told: list[str] = []
         for line in self.lines[self.shown :]:
             try:
                 frame = json.loads(line)
@@ -121,7 +133,7 @@ class Mailbox:
                 continue
             if isinstance(frame, dict) and frame.get("to") == handle and frame.get("from") != handle:
                 told.append(str(frame.get("ts", "")))
-        return len(told), told[0] if told else ""
+        return told
 
     def cursor(self, form: str) -> bytes:
         """Return the cursor in one of its forms."""

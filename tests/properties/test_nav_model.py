@@ -28,10 +28,12 @@ from sot_tui.comm import mounts
 from sot_tui.comm.disk import Disk
 from sot_tui.comm.home import Home
 from sot_tui.engine.service import Engine, LocalClient
+from sot_tui.screens import letters
 from sot_tui.screens.app import SotApp
 from sot_tui.screens.mail import MailScreen
 from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.show import Words
+from sot_tui.screens.widgets import lines
 from sot_tui.screens.widgets.lines import Lines
 from tests.properties import nav_model as model
 from tests.properties.nav_model import Lock, World, stamp
@@ -485,7 +487,7 @@ class Play:
         if handle != world.operator:
             self.view(handle)
         elif world.readable and not box.broken:
-            box.shown = len(box.lines)
+            box.list_all(handle)
         shut = box.broken or (handle == world.operator and not world.readable)
         await self.pilot.press("enter")
         await self.until(lambda: isinstance(self.app.screen, MailScreen), "the mail is open")
@@ -641,7 +643,7 @@ class Play:
             mail, aged, host = (
                 text[: cells.mail].strip(),
                 text[cells.mail : cells.mail + 6].strip(),
-                text[cells.mail + 6 :].strip(),
+                text[cells.mail + 6 + (cells.agent + 2 if cells.agent else 0) :].strip(),
             )
             want: list[tuple[str, object, object]] = [
                 ("bar", bar, "▌ " if line.handle == self.world.selected else "  "),
@@ -754,6 +756,13 @@ async def played(folder: Path, seed: int) -> AsyncIterator[Play]:
         play.end_holder()
         for gone in (str(folder), environ["XDG_STATE_HOME"]):  # the next run is to begin anew
             shutil.rmtree(gone, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _nobody_stays_on_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an hour that passes within seconds, whoever closes their mail at once has opened nothing."""
+    monkeypatch.setattr(letters, "OPENED_SECS", float("inf"))
+    monkeypatch.setattr(lines, "MOVED_SECS", 0.0)  # and a click comes as soon as the lines have moved
 
 
 @pytest.mark.parametrize("seed", RICH_SEEDS)

@@ -86,7 +86,8 @@ class Opened(NamedTuple):
         await self.pilot.pause()
 
     async def click_line(self, handle: str, times: int = 1) -> None:
-        """Click the line of a handle."""
+        """Click the line of a handle, once it has stood where it stands for as long as a hand needs."""
+        await self.until(lambda: self.lines.is_still, "the lines rest")
         y = self.lines.keys.index(handle) - self.lines.scroll_offset.y
         await self.pilot.click(self.lines, offset=(10, y), times=times)
 

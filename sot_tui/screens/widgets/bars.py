@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from sot_tui.comm.clock import age_text
 from sot_tui.screens import actions, show
 
 if TYPE_CHECKING:
@@ -33,6 +34,35 @@ class MessageLine(show.Words):
         standing = self._desk.standing()
         self.set_class(standing is not None and not standing.good, "bad")
         self.say(show.words(standing.sentence) if standing is not None else Content(" "))
+
+
+class LockBanner(show.Words):
+    """What every screen says above its list while the registry lock is held too long; a click opens the dialog."""
+
+    DEFAULT_CSS = "LockBanner { max-height: 4; }"
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="lock-banner", classes="banner")
+        self._desk = desk
+
+    def on_mount(self) -> None:
+        """Say it at once where there is something to say."""
+        self.tell()
+
+    def tell(self) -> None:
+        """Say who holds the lock and what can be done, or be away."""
+        lock, now = self._desk.fleet.lock, self._desk.now()
+        self.display = lock.wedged
+        if lock.wedged:
+            words = "[b]registry lock held for $age$who[/] — $verdict\n$what"
+            what = "^r or a click here: recover it" if lock.dead else "^r or a click here: what can be done"
+            who = f" by {lock.holder}" if lock.holder else ""
+            verdict = lock.verdict or lock.phase.value
+            self.say(show.ours(words, age=age_text(lock.held_s(now)), who=who, verdict=verdict, what=what))
+
+    async def on_click(self) -> None:
+        """Look at the lock, to recover it."""
+        await self.screen.run_action("act('recover')")
 
 
 class KeyLine(show.Words):

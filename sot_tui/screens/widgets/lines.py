@@ -8,6 +8,7 @@ double click opens what its first click hit, even when the line has moved away m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, overload
 
 from rich.segment import Segment
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 
+MOVED_SECS = 0.4
+"""Seconds for which a click may be meant for the line that stood there before: a hand takes as long to hold back."""
 _MOST_PAINTED = 1000
 """Lines that are remembered as they were painted; no screen shows as many at once."""
 
@@ -80,6 +83,21 @@ class _Ranks(Mapping[str, int]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._keys)
+
+
+class _Stands(NamedTuple):
+    """Which line stands on which row of the screen."""
+
+    top: int
+    """The screen's row of the first line in sight."""
+    first: int
+    """The first line in sight."""
+    keys: Sequence[str]
+
+    def at(self, row: int) -> str | None:
+        """Return the key of the line on a row of the screen; None where none was, so that none was aimed at."""
+        line = row - self.top + self.first
+        return self.keys[line] if row >= self.top and line < len(self.keys) else None
 
 
 class _Painted(NamedTuple):
@@ -159,6 +177,9 @@ class Lines(ScrollView, can_focus=True):
     class Opened(Moved):
         """A line was clicked twice in a row."""
 
+    class Missed(Message):
+        """A click came just after another line than before had come under the pointer: it did nothing."""
+
     def __init__(
         self,
         paint: Callable[[str, int, bool], tuple[Piece, ...]],
@@ -173,6 +194,9 @@ class Lines(ScrollView, can_focus=True):
         self._hover: str | None = None
         self._first_hit: str | None = None
         self._painted: dict[int, _Painted] = {}
+        self._stands = _Stands(0, 0, ())
+        self._stood: list[tuple[float, _Stands]] = []
+        """How the lines stood on the screen before they moved by themselves, and until when."""
 
     # -- what it shows --------------------------------------------------------------------------------------------
 
@@ -190,6 +214,7 @@ class Lines(ScrollView, can_focus=True):
         """Show the lines of these keys in this order; the selection goes with its line, or begins with `first`."""
         wanted = keys if isinstance(keys, Numbered) else tuple(keys)
         if wanted != self._keys:
+            was = self._stands
             before = self._rank.get(self._selected, 0) if self._selected is not None else 0
             self._keys = wanted
             self._rank = (
@@ -202,6 +227,7 @@ class Lines(ScrollView, can_focus=True):
                 near = self._keys[min(before, len(self._keys) - 1)] if self._keys else None
                 self._select(first if first in self._rank else near)
             self._keep_in_sight()
+            self._have_moved(was)
         self.repaint()
 
     def select(self, key: str) -> None:
@@ -304,10 +330,38 @@ class Lines(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         """Paint everything for the new width."""
+        was = self._stands
         self.virtual_size = Size(self.size.width, len(self._keys))
         self._painted.clear()
         self._keep_in_sight()
+        self._have_moved(was)
         self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Take note of where the lines are: whoever scrolls aims anew."""
+        super().watch_scroll_y(old_value, new_value)
+        self._stands = self._stand()
+
+    def _stand(self) -> _Stands:
+        # What was not laid out yet, nobody has seen.
+        return _Stands(self.region.y, self.scroll_offset.y, self._keys if self.region.height else ())
+
+    def _have_moved(self, was: _Stands) -> None:
+        """Keep how the lines stood, for as long as a click may still be meant for that."""
+        now = self._stands = self._stand()
+        if was.keys and was != now:
+            at = monotonic()
+            self._stood = [one for one in self._stood if at - one[0] < MOVED_SECS] + [(at, was)]
+
+    @property
+    def is_still(self) -> bool:
+        """Tell whether a click is meant for the line that it hits."""
+        return not self._stood or monotonic() - self._stood[-1][0] >= MOVED_SECS
+
+    def _has_just_come(self, y: int, key: str) -> bool:
+        """Tell whether another line stood here a moment ago."""
+        row, at = self.region.y + y, monotonic()
+        return any(at - until < MOVED_SECS and was.at(row) not in {key, None} for until, was in self._stood)
 
     def on_focus(self) -> None:
         """Show that keys arrive here."""
@@ -336,6 +390,10 @@ class Lines(ScrollView, can_focus=True):
                 self.post_message(self.Opened(self, self._first_hit))
             return
         key = self._at(event.y)
+        if key is not None and self._has_just_come(event.y, key):
+            self._first_hit = None
+            self.post_message(self.Missed())
+            return
         self._first_hit = key
         if key is None:
             return
