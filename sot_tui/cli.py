@@ -38,10 +38,11 @@ VERBS = {
     "doctor": "check that everything is set up, and say the next step",
     "info": "show every path and every setting",
     "screen": "replay a recording of a screen, and say what the wake makes of it",
+    "record": "make a recording of a row's screen, or of a program's",
 }
 """The verbs, each a module of the same name in `verbs/` unless it is one of `ELSEWHERE`, and what each is for."""
 
-ELSEWHERE = {"screen": "sot_tui.engine.casts"}
+ELSEWHERE = {"screen": "sot_tui.engine.casts", "record": "sot_tui.engine.recording"}
 """The verbs that no session calls, and that load what no session's may."""
 
 READ_ONLY = "--readonly"

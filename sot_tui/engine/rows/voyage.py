@@ -90,6 +90,11 @@ def folder(row: str, run: str) -> str:
     return f"{row}/voyages/{run}"
 
 
+def cast_file(row: str, run: str) -> str:
+    """Return the path of the newest part of a run's recording."""
+    return f"{folder(row, run)}/{_NOW}"
+
+
 def pointer(disk: Disk, row: str) -> str:
     """Return the id of a row's current run, nothing when it has never run; raise Unreadable for anything else."""
     path = f"{row}/{_POINTER}"
