@@ -42,7 +42,7 @@ TICK_SECS = 2.0
 """Seconds between two looks at every row (contract, Waking)."""
 LOOK_SECS = 0.1
 """Seconds between two looks of one attempt."""
-AT_ONCE = 4
+AT_ONCE = 16
 """Rows that are being woken at the same time."""
 FIRST_SECS = 10.0
 """Seconds that a daemon's one look at a row may take: an agent that draws, or a dialog, may stand in its way."""
