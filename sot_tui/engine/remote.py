@@ -50,6 +50,8 @@ ANSWER_SECS = 60.0
 """Seconds for an answer; the longest wait for a lock that a person can set is a part of it."""
 FETCH_PAUSE_SECS = 0.05
 """Between two fetches of the fleet: an eye sees no more, and a busy registry costs no more."""
+FETCH_SECS = 2.0
+"""Between two fetches without a notice: when something was last looked at is no news, and is shown all the same."""
 IN_THREAD_CHARS = 1 << 15
 """Characters of changes past which they are read in a thread, so that no key waits for that."""
 
@@ -258,13 +260,17 @@ class SocketClient:
             self._lose("the engine is gone")
 
     async def _follow(self) -> None:
-        """Fetch what changed after each notice; those that come meanwhile are one."""
+        """Fetch what changed after each notice, or after a while; notices that come meanwhile are one."""
         try:
             while True:
-                await self._newer.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(FETCH_SECS):
+                        await self._newer.wait()
                 self._newer.clear()
+                was = self._fleet.revision
                 await self._fetch()
-                self._tell()
+                if self._fleet.revision != was:
+                    self._tell()
                 await asyncio.sleep(FETCH_PAUSE_SECS)
         except (_Silent, values.BadValue, ValueError) as error:
             self._lose(f"its fleet is not understood: {error}" if not self.lost.is_set() else self._why)

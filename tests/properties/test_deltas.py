@@ -23,6 +23,7 @@ from sot_tui.comm.fleet import (
     RowSeen,
     Stance,
     State,
+    Unwoken,
 )
 from sot_tui.engine.ops import deltas, values
 
@@ -46,7 +47,10 @@ AGENT = st.builds(
 MAIL = st.builds(Mail, st.sampled_from(MailCount), COUNT, TEXT, TEXT, COUNT)
 ASIDE = st.builds(Aside, TEXT, TEXT, COUNT, TEXT)
 ROW = st.builds(RowSeen, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, handle=TEXT)
-LOCK = st.builds(LockState, st.sampled_from(LockPhase), TEXT, TEXT, NUMBER, st.booleans(), TEXT, TEXT, COUNT, NUMBER)
+UNWOKEN = st.builds(Unwoken, TEXT, NUMBER)
+LOCK = st.builds(
+    LockState, st.sampled_from(LockPhase), TEXT, TEXT, NUMBER, st.booleans(), TEXT, TEXT, COUNT, NUMBER, NUMBER
+)
 REGISTRY = st.builds(RegistryState, st.sampled_from(Reading), st.none() | NUMBER, st.booleans(), TEXT, JSON)
 
 
@@ -72,6 +76,7 @@ FLEET = st.builds(
     stance_why=TEXT,
     events=COUNT,
     rows=mapping(ROW),
+    unwoken=mapping(UNWOKEN),
 )
 
 
@@ -80,12 +85,12 @@ def crossed(was: Fleet, newer: Fleet) -> Fleet:
 
 
 def orders(fleet: Fleet) -> list[list[str]]:
-    return [list(fleet.agents), list(fleet.mail), list(fleet.aside), list(fleet.rows)]
+    return [list(fleet.agents), list(fleet.mail), list(fleet.aside), list(fleet.rows), list(fleet.unwoken)]
 
 
 def test_fleet_when_a_field_is_new_then_it_is_drawn_here_too() -> None:
     drawn = {"home", "host", "operator", "revision", "agents", "mail", "registry", "lock", "faults", "live_secs"}
-    drawn |= {"doubt_secs", "aside", "stance", "stance_why", "events", "rows"}
+    drawn |= {"doubt_secs", "aside", "stance", "stance_why", "events", "rows", "unwoken"}
     assert set(Fleet._fields) == drawn
 
 

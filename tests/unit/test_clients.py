@@ -13,7 +13,7 @@ from sot_tui.comm import frames, inbox
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.fleet import LockPhase, Reading, Stance
 from sot_tui.comm.home import Home
-from sot_tui.engine import remote
+from sot_tui.engine import fold, remote
 from sot_tui.engine.client import (
     Broadcast,
     ClearDone,
@@ -124,7 +124,7 @@ async def test_fleet_when_it_changes_then_it_is_told_and_the_engine_s_very_own(
         assert at.client.fleet.registry.reading is Reading.PRESENT
         put(comm_home, bob=DONE, anna=None)
         await until(lambda: "bob" in at.client.fleet.agents, "the newcomer")
-        await until(lambda: at.client.fleet == at.engine.fleet, "the very same")
+        await until(lambda: fold._seen(at.client.fleet) == fold._seen(at.engine.fleet), "the very same")
         assert list(at.client.fleet.agents) == list(at.engine.fleet.agents)
         assert "anna" not in at.client.fleet.agents
         assert told == sorted(told) != []
@@ -213,6 +213,16 @@ async def test_lock_when_its_holder_dies_then_is_recovered(comm_home: Path, kind
         done = await at.client.do(Recover(seen.record))
         assert done.what in {Recovery.CLEARED, Recovery.REFUSED}
         assert done.sentence
+
+
+async def test_fleet_when_nothing_changes_then_when_it_was_last_looked_at_is_known_all_the_same(
+    comm_home: Path, kind: str, pool: Pool
+) -> None:
+    home = put(comm_home, anna=DONE)
+    async with client_of(kind, home, pool) as at:
+        first = at.client.fleet.registry.read_at
+        assert first is not None
+        await until(lambda: (at.client.fleet.registry.read_at or 0) > first, "a later look")
 
 
 # -- what only a client in another process meets -----------------------------------------------------------------------

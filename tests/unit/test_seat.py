@@ -15,6 +15,7 @@ import pytest
 from sot_tui.comm import ancestry, daemon_lock, paths
 from sot_tui.comm.fleet import Fleet, RowSeen, Stance
 from sot_tui.comm.home import Home
+from sot_tui.engine import fold
 from sot_tui.engine.client import ClearDone, Outcome, ReadEvents, SetAside, What
 from sot_tui.engine.executors import Pool
 from sot_tui.engine.leaving import Leaving
@@ -41,7 +42,7 @@ async def test_seat_when_it_is_the_first_then_hosts_and_the_second_is_its_client
         await until(lambda: "operator-box" in second.fleet.agents, "the join")
         assert (await second.do(ClearDone("anna"))).good
         assert "done" not in entry(home, "anna")
-        await until(lambda: first.fleet == second.fleet, "the very same fleet")
+        await until(lambda: fold._seen(first.fleet) == fold._seen(second.fleet), "the very same fleet")
         lines = (await second.do(ReadEvents())).lines
         assert sum(line.what is What.OPERATOR for line in lines) == 1
         told: list[None] = []
@@ -152,6 +153,29 @@ async def test_leaving_when_rows_run_then_a_daemon_has_the_duties_before_it_is_s
         async with seat(home) as again:
             await until(lambda: again.fleet.stance is Stance.HOST, "a window of the daemon's")
             await until(lambda: "operator-box" in again.fleet.agents, "the person is back")
+
+
+async def test_leaving_when_another_window_is_open_then_that_one_takes_over_and_no_daemon_comes(
+    comm_home: Path,
+) -> None:
+    home = put(comm_home)
+    settings = Path(paths.settings_file(os.environ))
+    settings.parent.mkdir()
+    settings.write_text('on_leave = "always"\n')
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(seat(home))
+        second = seat(home)
+        async with second:
+            await until(lambda: "operator-box" in second.fleet.agents, "the join")
+            await stack.aclose()
+            assert not first.leaving.sentence
+            await until(lambda: second.fleet.stance is Stance.HOST, "it takes over", TAKEN_OVER_SECS)
+            assert daemon_lock.last_holder(home, environ()).what == "dashboard"
+            second.leaving.begin = _nothing  # type: ignore[assignment]  # its own end is another test's
+
+
+async def _nothing(*_: object) -> None:
+    """Start no daemon."""
 
 
 @pytest.mark.parametrize(
