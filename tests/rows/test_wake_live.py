@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 AGENT = Path(__file__).with_name("scripted_agent.py")
+IDLE_SECS = 1.0
+"""Seconds between two rounds of a row, in which the turn that a wake began comes to its end."""
 SETTLED_SECS = 9.0
 """Seconds in which a round is over: a refused tick, the hold, the look, and some for a busy machine."""
 
@@ -163,12 +165,11 @@ async def awake(supervised: Supervised, comm_home: Path, tmp_path: Path) -> Asyn
         yield made
 
 
-@asynccontextmanager
-async def _awake(supervised: Supervised, comm_home: Path, tmp_path: Path) -> AsyncIterator[Awake]:
-    programs = tmp_path / "bin"
-    programs.mkdir()
+def scripted(folder: Path) -> Path:
+    """Make a folder of programs whose `claude` and `codex` are scripted agents."""
+    folder.mkdir()
     for name in ("claude", "codex"):
-        program = programs / name
+        program = folder / name
         program.write_text(
             "#!/bin/sh\n"
             'export AGENT_LOG="$PWD/agent.log" AGENT_ORDERS="$PWD/orders"\n'
@@ -177,6 +178,12 @@ async def _awake(supervised: Supervised, comm_home: Path, tmp_path: Path) -> Asy
             f"exec {sys.executable} -I -S {AGENT}\n"
         )
         program.chmod(0o755)
+    return folder
+
+
+@asynccontextmanager
+async def _awake(supervised: Supervised, comm_home: Path, tmp_path: Path) -> AsyncIterator[Awake]:
+    programs = scripted(tmp_path / "bin")
     base = tmp_path / "projects"
     base.mkdir()
     async with supervised(environ={"PATH": f"{programs}:{os.environ['PATH']}"}) as rows:
@@ -386,6 +393,7 @@ async def _undo(awake: Awake, row: Row, what: str) -> None:
 async def _round(awake: Awake, row: Row, what: str, seed: float) -> float | None:
     """File a message and disturb the row meanwhile; return how long the wake took where nobody disturbed it."""
     handle = row.agent_name
+    await asyncio.sleep(IDLE_SECS)
     before = len(awake.submitted(row))
     filed = awake.mail(handle)
     if what:
