@@ -24,6 +24,7 @@ OVER = frozenset({"ending", "ended_no_respawn", "terminal", "foreign"})
 """The phases from which no row becomes ready by waiting."""
 INPUT_SECS = 20.0
 """Seconds in which the answer to a typed line is read: the daemon may take 18 (daemon wire 2.4, 3.11)."""
+NO_DAEMON = "no sotd daemon found (`sotd run` is one, and so is an open dashboard)"
 POLL_SECS = 1.0
 """Between two looks at a row that starts (daemon wire 3.1)."""
 
@@ -64,7 +65,7 @@ def daemon_of(home: Home, environ: Mapping[str, str], here: Context, explicit: s
     """Return this box's daemon, or the one at an explicit endpoint."""
     found = endpoints.of_this_box(home, environ, explicit)
     if not found.endpoint:
-        return NotDone("; ".join((*found.notes, "no sotd daemon found")))
+        return NotDone("; ".join((*found.notes, NO_DAEMON)))
     asker = wire.caller(environ, here.host, here.name, home.path)
     return Daemon(home, found.endpoint, asker, wire.window(environ), found.notes)
 

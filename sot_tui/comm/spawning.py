@@ -119,7 +119,7 @@ def no_identity(script: str, here: Context) -> str:
         return f"{script}: {here.refusal}"
     if here.name:
         return ""
-    return f"{script}: your sot-comm identity did not resolve, so no row is touched. Join first: comm-join.sh"
+    return f"{script}: your sot-comm identity did not resolve, so no row is touched. Join first: sot-tui join"
 
 
 def label_fault(label: str, repo: str) -> str:

@@ -138,8 +138,8 @@ class RecoverDialog(Dialog[None]):
             return Content.styled("proving it again, then settling for a second …", "$state-working")
         if self._can():
             return Content(
-                "Recover proves the death once more, marks the lock as ours, waits one second, and removes it if it still "
-                "names this holder. No data is touched. The next write by anyone clears it too."
+                "Recover proves the death once more, marks the lock as ours, waits one second, and removes it if it "
+                "still names this holder. No data is touched. The next write by anyone clears it too."
             )
         return Content("\n").join([Content.styled("It cannot be cleared from here:", "b"), show.words(self._step())])
 

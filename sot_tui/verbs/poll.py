@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
         tell(f"comm-poll: {here.refusal}")
         return Exit.FAILED
     if not here.name:
-        tell("comm-poll: this session is not joined, so it has no inbox; nothing was read. Join first: comm-join.sh")
+        tell("comm-poll: this session is not joined, so it has no inbox; nothing was read. Join first: sot-tui join")
         return Exit.FAILED
     if isinstance(here.book, Unread):
         tell("FAILED: the registry could not be read; nothing was read")

@@ -7,7 +7,7 @@ import os
 from sot_tui.comm import probing
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import home_here
-from sot_tui.verbs._session import ask, misused, named, who_am_i
+from sot_tui.verbs._session import ask, misused, named, tell, who_am_i
 from sot_tui.verbs.spawn import told
 
 USAGE = """\
@@ -17,7 +17,8 @@ Examples:
 
 Usage: sot-tui probe NAME [--endpoint ENDPOINT] [LINE...]
 
-The same NAME is the same row again. `sot-tui despawn @probe-NAME-<host>` ends it; its folder stays.
+The same NAME is the same row again, and Enter on its line in the dashboard shows it. `sot-tui despawn
+@probe-NAME-<host>` ends it; its folder stays.
 """
 
 
@@ -30,4 +31,7 @@ def main(argv: list[str]) -> int:
         return misused(USAGE, f"comm-probe.sh: {wrong or 'a probe has a name'}")
     home = home_here()
     line = " ".join(words[1:])
-    return told(probing.probe(home, os.environ, who_am_i(home), words[0], line, values.get("--endpoint", "")))
+    code = told(probing.probe(home, os.environ, who_am_i(home), words[0], line, values.get("--endpoint", "")))
+    if code is Exit.OK:
+        tell("  to see it: Enter on its line in the dashboard, sot-tui")
+    return code

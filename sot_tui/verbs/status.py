@@ -32,6 +32,8 @@ Examples:
 Usage: sot-tui status VERB [TEXT]
 
 Declarations: working, idle, blocked, waiting, done.
+`working` says at what: the state is shown while a turn runs, which the hooks tell (sot-tui hooks install), else idle
+with that text. `blocked` and `waiting` without a text keep what was said last.
 Events, sent by hooks: prompt, stop, dialog, resumed, join. $COMM_STATUS_ORIGIN says who started a prompt's turn: user,
 or anything else for a machine.
 """

@@ -267,7 +267,7 @@ def test_rows_when_the_process_has_no_identity_then_none_is_touched(
     before = session.agents()
     session.slot.unlink()
     assert acts[verb]().sentence == (
-        f"comm-{verb}.sh: your sot-comm identity did not resolve, so no row is touched. Join first: comm-join.sh"
+        f"comm-{verb}.sh: your sot-comm identity did not resolve, so no row is touched. Join first: sot-tui join"
     )
     session.environ["SOT_WORKSPACE_ID"] = "ws-1"
     refused = session.who_am_i().refusal
@@ -290,9 +290,10 @@ def test_rows_when_the_registry_is_unreadable_then_nothing_is_asked(
 
 
 def test_rows_when_there_is_no_daemon_then_nothing_is_done(session: Session, docs: Path) -> None:
-    assert spawn(session, docs) == Failed("FAILED: no sotd daemon found; nothing was spawned")
-    assert despawn(session, "@x") == Failed("FAILED: no sotd daemon found; nothing was despawned")
-    assert probe(session, "net") == Failed("FAILED: no sotd daemon found; nothing was typed")
+    none = "FAILED: no sotd daemon found (`sotd run` is one, and so is an open dashboard)"
+    assert spawn(session, docs) == Failed(f"{none}; nothing was spawned")
+    assert despawn(session, "@x") == Failed(f"{none}; nothing was despawned")
+    assert probe(session, "net") == Failed(f"{none}; nothing was typed")
     session.environ["SOT_SPAWN_ENDPOINT"] = "tcp:x"
     assert spawn(session, docs).sentence.startswith("FAILED: comm-lib: discarding an endpoint this version cannot dial")
 
@@ -465,7 +466,7 @@ def test_commands_when_a_daemon_answers_then_one_line_each(
         daemon.phases = ["ready"]
         assert cli.main(["probe", "net", "echo", "hi"]) == 0
     out, err = capfd.readouterr()
-    assert err == ""
+    assert err == "  to see it: Enter on its line in the dashboard, sot-tui\n"
     assert [line.partition(" (")[0] for line in out.splitlines()] == [
         "Spawned @new", "Despawned @new", "Probe row ws-a-1",
     ]  # fmt: skip

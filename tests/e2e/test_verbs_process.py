@@ -26,6 +26,14 @@ pytestmark = pytest.mark.e2e
 # -- what is shown ----------------------------------------------------------------------------------------------------
 
 
+def test_poll_when_nobody_has_joined_then_the_step_it_names_is_the_one_that_helps(box: Box) -> None:
+    code, out, err = box.run("poll")
+    assert (code, out) == (1, b"")
+    assert err.endswith(b"nothing was read. Join first: sot-tui join\n")
+    subprocess.run(["sh", "-c", "sot-tui join"], env=box.env, cwd=box.work, capture_output=True, check=True)
+    assert box.run("poll") == (0, b"No new messages.\n", b"")
+
+
 def test_poll_when_stdout_is_a_pipe_then_it_gets_the_messages_bytes(joined: Box) -> None:
     joined.mail(json.dumps({"from": "b", "repo": "r", "msg": HOSTILE, "ts": "t"}, ensure_ascii=False).encode() + b"\n")
     assert joined.run("poll") == (0, f"[t] [b:r] {HOSTILE}\n".encode(), b"")
