@@ -36,6 +36,7 @@ _OPENS_AFTER = "([{>\"'"
 _CLOSES_AFTER = ".,;:!?)]}\"'"
 _MARKERS = ("**", "__", "~~", "*", "_")
 _LEADING = re.compile(rf"(?:(?:>|#{{1,6}}(?=[ \t\n\v\f\r])|[-*+](?=[{WHITE}])|[0-9]+[.)](?=[{WHITE}]))[{WHITE}]*)*")
+_HALF = re.compile("[\ud800-\udfff]")
 _WHITE_RUN = re.compile(rf"[{WHITE}]+")
 _CONTROLS = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), " ")
 
@@ -47,7 +48,7 @@ def size(text: str) -> int:
 
 def clean(text: str) -> str:
     """Return `text` with each half of a surrogate pair, which is no character, as U+FFFD."""
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if _has_surrogate(text) else text
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 def has_control(text: str) -> bool:
@@ -217,7 +218,3 @@ def _is_technical(line: str, at: int, marker: str) -> bool:
     if len(token) > 2 * len(marker) and token.startswith(marker) and token.endswith(marker):
         return not any(char.isalnum() for char in token[len(marker) : -len(marker)])
     return any(sign in token for sign in "/\\.")
-
-
-def _has_surrogate(text: str) -> bool:
-    return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
