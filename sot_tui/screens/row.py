@@ -25,6 +25,7 @@ from sot_tui.screens import actions, show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.beside import Beside
 from sot_tui.screens.mail import MailScreen
+from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
 from sot_tui.screens.widgets.field import Field
@@ -151,7 +152,7 @@ class RowScreen(Place[None]):
             if self._types:
                 self._types = False
                 self._begin_to_type()
-        self._show_frame()
+        self.time_passed()
 
     def _begin_to_type(self) -> None:
         if self.is_open and not self.why_not("type"):
@@ -200,8 +201,11 @@ class RowScreen(Place[None]):
             self._beside.display = False
         if not self._beside.display and self.focused in {None, self._beside.lines} and self.is_current:
             self.view.focus()
-        self.piece("keys", KeyLine).display = not typing
+        keys = self.piece("keys", KeyLine)
+        keys.display = not typing
         self.piece("typing-keys", TypingLine).display = typing
+        left_out = {"run_again"} if self._viewer is not None or self._row is None else {"type"}
+        keys.leave_out(frozenset(left_out if self._beside.display else left_out | {"pane_left"}))
 
     @on(TerminalView.Changed)
     def _changed(self) -> None:
@@ -211,7 +215,9 @@ class RowScreen(Place[None]):
             if size != self._agent_size:
                 self._agent_size = size
                 self._look_whose_size()
-        self._show_frame()
+        if self.is_open:
+            self._show_head()
+            self._show_found()
 
     @work(group="status", exclusive=True, exit_on_error=False)
     async def _look_whose_size(self) -> None:
@@ -234,6 +240,9 @@ class RowScreen(Place[None]):
         self.view.display = not none
         self._show_head()
         self._show_why()
+        self._show_found()
+
+    def _show_found(self) -> None:
         here, hits = self.view.found
         found = f"{here} of {hits} · enter: further up" if hits else "not found" if self._searched else ""
         self.piece("row-found", show.Words).say(Content.styled(f" {found}", "$foreground 60%"))
@@ -293,12 +302,12 @@ class RowScreen(Place[None]):
         gone = self._not_live
         if gone is not None:
             ago = f", {age_text(now - gone.ended)} ago" if gone.ended else ""
-            told = [("end", f"{gone.sentence}{ago}")]
+            told = [("end", f"{gone.sentence}{ago}")] if gone.screen else []
             if self._line.fault or self._line.text:
                 told.append(("resume", self._line.fault or self._line.text))
         width = self._side_width() - 2
         lines = 1 if self.size.width < MEDIUM_FROM and len(told) == 1 else _WHY_LINES
-        label = 8 if len(told) > 1 else 5
+        label = 5 if gone is None else 8
         self.piece("row-why", show.Words).say(
             Content("\n").join([show.hang(name, text, width, label, lines) for name, text in told])
         )
@@ -321,6 +330,9 @@ class RowScreen(Place[None]):
             return self._why_nothing() or (
                 self._not_live.sentence if self._not_live else "its terminal is not here yet"
             )
+        if name == "run_again":
+            self._nav.follow(self.key)
+            return self._nav.why_not(name)
         if name == "open_mail" and (self._one is None or self._one.label):
             return "no session has joined in this row, so it has no handle and no mail"
         if name in {"pane_left", "pane_right"} and not self._beside.display:
@@ -362,6 +374,10 @@ class RowScreen(Place[None]):
         return f"{self.desk.fleet.operator or 'a dashboard'} (window {os.getpid()})"
 
     @on(TerminalView.Resized)
+    def _panel_resized(self) -> None:
+        self._claim_size()
+        self._show_frame()
+
     @on(TerminalView.Typed)
     def _claim_size(self) -> None:
         """Give the terminal the size of the panel: it is that of who types, or has typed last."""
@@ -402,6 +418,17 @@ class RowScreen(Place[None]):
         count = len(text)
         signs = f"{count} character{'' if count == 1 else 's'}"
         self.desk.say(Outcome(good=True, sentence=f"copied {signs} to the terminal's clipboard"))
+
+    def action_run_again(self) -> None:
+        """Run the row again, after a look at the command: what the nav does with the selected one."""
+        self._nav.action_run_again()
+
+    @property
+    def _nav(self) -> NavScreen:
+        nav = self.app.screen_stack[0]
+        if not isinstance(nav, NavScreen):
+            raise TypeError("the first screen is the nav")
+        return nav
 
     def action_open_mail(self) -> None:
         """Read the mail of this handle."""
