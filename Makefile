@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from-pyproject
 
 .DEFAULT_GOAL := help
-.PHONY: help env run install uninstall demo test fast check bench torture snapshots pictures docs
+.PHONY: help env run install uninstall demo test fast check bench torture live snapshots pictures docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ test: $(STAMP) ## run every test but the torture ones, on all cores (minutes)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 fast: $(STAMP) ## run what one runs between edits: no stress, no end-to-end
-	$(BIN)/python -m pytest -n auto --dist worksteal -q --snapshot-warn-unused -m "not (stress or e2e or torture)"
+	$(BIN)/python -m pytest -n auto --dist worksteal -q --snapshot-warn-unused -m "not (stress or e2e or torture or live)"
 
 check: $(STAMP) ## lint, format, types, arrows, weight, clauses, dependencies
 	$(BIN)/ruff check
@@ -52,6 +52,9 @@ bench: $(STAMP) ## take the figures, each beside a bare loop; a person reads the
 
 torture: $(STAMP) ## run the long forms of the stress tests (many minutes)
 	$(BIN)/python -m pytest -m torture
+
+live: $(STAMP) ## drive Claude Code and Codex, where they are installed, against a stand-in for their API
+	$(BIN)/python -m pytest -m live -rs tests/live
 
 snapshots: $(STAMP) ## write the screens' snapshots anew; look at each before it is committed
 	$(BIN)/python -m pytest tests/screens --snapshot-update

@@ -1,0 +1,121 @@
+"""The installed agents themselves, in real rows, against a stand-in for their API: `make live`.
+
+Claude Code is woken and takes the line as one message; Codex is never typed into. Each test says why it is skipped
+where its agent is not installed; nothing here reaches beyond this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sot_tui.comm.home import Home
+from sot_tui.engine.client import Send
+from sot_tui.engine.rows.row import Row, Wanted
+from sot_tui.engine.service import Engine
+from sot_tui.wake import prompt
+from sot_tui.wake.prompt import WAKE_LINE
+from tests.live.stand_in import REPLY, StandIn
+from tests.rows.conftest import until
+
+if TYPE_CHECKING:
+    from tests.rows.conftest import Supervised
+
+pytest_plugins = ["tests.rows.conftest"]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
+READY_SECS = 60.0
+
+
+def _installed(program: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed here, so it was not driven")
+    return found
+
+
+def _project(folder: Path) -> Path:
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
+
+
+def _texts(asked: list[dict[str, Any]]) -> str:
+    return json.dumps([one.get("messages", one.get("input")) for one in asked])
+
+
+async def _entry(engine: Engine, home: Path, row: Row, handle: str) -> None:
+    book = json.loads((home / "registry.json").read_text())
+    book["agents"][handle] = {"host": "box", "workspace_id": row.id, "last_seen": "2020-01-01T00:00:00Z"}
+    (home / "registry.json").write_text(json.dumps(book))
+    await until(lambda: handle in engine.fleet.agents and engine.fleet.rows[row.id].phase == "ready", READY_SECS)
+
+
+async def test_claude_when_idle_with_unread_mail_then_it_gets_the_line_as_one_message(
+    supervised: Supervised, comm_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Contract, Waking: "the daemon types one fixed line", and Enter."""
+    del supervised  # it ends what this test starts
+    _installed("claude")
+    project = _project(tmp_path / "api")
+    key = "sk-ant-stand-in-not-a-real-key-000000"
+    settings = {
+        "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "customApiKeyResponses": {"approved": [key[-20:]], "rejected": []},
+        "projects": {str(project): {"hasTrustDialogAccepted": True}},
+    }
+    (Path(os.environ["HOME"]) / ".claude.json").write_text(json.dumps(settings))
+    with StandIn() as api:
+        monkeypatch.setenv("SOT_SELF_HOST", "box")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+        monkeypatch.setenv("DISABLE_AUTOUPDATER", "1")
+        monkeypatch.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        async with Engine(Home(str(comm_home)), os.environ) as engine:
+            await until(lambda: engine.rows is not None and engine.fleet.operator in engine.fleet.agents)
+            assert engine.rows is not None
+            row = await engine.rows.create(Wanted("api", str(project), agent="claude", agent_name="api-box"))
+            assert isinstance(row, Row), row
+            await _entry(engine, comm_home, row, "api-box")
+            assert (await engine.do(Send("api-box", "hello"))).good
+            try:
+                await until(lambda: WAKE_LINE in _texts(api.asked), READY_SECS)
+            except TimeoutError:
+                shown = await engine.rows.screen(row.id)
+                lines = prompt.text_of(shown.screen) if not hasattr(shown, "code") else ()
+                pytest.fail("\n".join([f"not woken: {engine.fleet.unwoken}", *lines]))
+
+
+async def test_codex_when_idle_with_unread_mail_then_nothing_is_typed_into_it(
+    supervised: Supervised, comm_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Contract, Cases: "A Codex row is never typed into"."""
+    del supervised
+    _installed("codex")
+    project = _project(tmp_path / "api")
+    folder = Path(os.environ["HOME"]) / ".codex"
+    folder.mkdir()
+    with StandIn() as api:
+        (folder / "config.toml").write_text(
+            'model = "stand-in"\nmodel_provider = "here"\n'
+            f'[model_providers.here]\nname = "here"\nbase_url = "{api.url}/v1"\nwire_api = "responses"\n'
+            f'[projects."{project}"]\ntrust_level = "trusted"\n'
+        )
+        monkeypatch.setenv("SOT_SELF_HOST", "box")
+        async with Engine(Home(str(comm_home)), os.environ) as engine:
+            await until(lambda: engine.rows is not None and engine.fleet.operator in engine.fleet.agents)
+            assert engine.rows is not None
+            row = await engine.rows.create(Wanted("api", str(project), agent="codex", agent_name="api-box"))
+            assert isinstance(row, Row), row
+            await _entry(engine, comm_home, row, "api-box")
+            assert (await engine.do(Send("api-box", "hello"))).good
+            await until(lambda: engine.fleet.unwoken.get("api-box"), READY_SECS)
+            assert engine.fleet.unwoken["api-box"].reason == "codex: never typed into"
+            assert WAKE_LINE not in _texts(api.asked)
+            assert REPLY not in _texts(api.asked)
