@@ -46,6 +46,8 @@ HISTORY_KEPT = 4000
 """Rows of history that are held here at most."""
 WHEEL_LINES = 3
 
+_PLAIN = {"selected": Style(reverse=True), "hit": Style(underline=True), "here": Style(reverse=True, bold=True)}
+"""How what lies over the cells is drawn where there are no colours of ours."""
 _MOUSE_MODES = frozenset({9, 1000, 1001, 1002, 1003})
 _BUTTONS = {1: "left", 2: "middle", 3: "right"}
 _SHOW, _HIDE = "\x1b[?25h", "\x1b[?25l\x1b[0 q"
@@ -80,9 +82,6 @@ class TerminalView(Widget, can_focus=True):
     TerminalView > .terminal--hit {{ background: #6a5a1c; }}
     TerminalView > .terminal--here {{ background: #c79a1e; color: #101014; }}
     TerminalView:ansi {{ background: transparent; color: $foreground; }}
-    TerminalView:ansi > .terminal--selected {{ background: transparent; text-style: reverse; }}
-    TerminalView:ansi > .terminal--hit {{ background: transparent; text-style: underline; }}
-    TerminalView:ansi > .terminal--here {{ background: transparent; text-style: reverse bold; }}
     """
 
     class Changed(Message):
@@ -358,6 +357,8 @@ class TerminalView(Widget, can_focus=True):
         return cells.Look(Style() if self.app.native_ansi_color else cells.GROUND)
 
     def _style_of(self, part: str) -> Style:
+        if self.app.native_ansi_color and part in _PLAIN:
+            return _PLAIN[part]
         if part != "cursor":
             return self.get_component_rich_style(f"terminal--{part}", partial=True)
         shape = self._screen.cursor_shape if self._screen else 0

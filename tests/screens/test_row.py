@@ -1,0 +1,149 @@
+"""The row's screen over a terminal in memory: what is painted again, what is asked for, and who may type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual import events
+
+from sot_tui.comm.fleet import Stance
+from sot_tui.engine.client import Key, Mouse, NotLive
+from sot_tui.screens.nav import NavScreen
+from sot_tui.screens.row import RowScreen
+from sot_tui.screens.show import Words
+from sot_tui.screens.widgets.terminal_view import TerminalView
+from tests.screens.fleets import FakeClient, with_rows
+from tests.screens.pictures import opened
+from tests.screens.viewers import FakeViewer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+    from textual.pilot import Pilot
+    from textual.strip import Strip
+
+ROW = "ws-myrepo-9f31"
+TO_IT = ("down", "down", "down")
+
+
+def showing(viewer: FakeViewer | NotLive) -> Callable[[FakeClient], None]:
+    def lay_out(client: FakeClient) -> None:
+        client.viewers[ROW] = viewer
+
+    return lay_out
+
+
+def screen_of(pilot: Pilot[None]) -> RowScreen:
+    screen = pilot.app.screen
+    assert isinstance(screen, RowScreen), screen
+    return screen
+
+
+async def drawn(pilot: Pilot[None], viewer: FakeViewer, data: bytes) -> None:
+    """Have the agent draw something, and wait until it is painted."""
+    viewer.terminal.feed(data, 0.0)
+    viewer.change()
+    await pilot.pause(0.3)
+
+
+async def test_rows_when_one_changed_then_no_other_is_painted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    viewer = FakeViewer(b"".join(b"line %d\r\n" % at for at in range(10)) + b"\x1b[?25l")
+    async with opened((80, 24), with_rows(), *TO_IT, "enter", laid_out=showing(viewer)) as pilot:
+        await pilot.pause(0.3)
+        painted: list[int] = []
+        before = TerminalView.render_line
+
+        def told(view: TerminalView, y: int) -> Strip:
+            painted.append(y)
+            return before(view, y)
+
+        monkeypatch.setattr(TerminalView, "render_line", told)
+        await drawn(pilot, viewer, b"\x1b[4;1Hanother")
+        assert painted == [3]
+        assert "another" in screen_of(pilot).view.text
+
+
+async def test_screen_when_nothing_changes_then_it_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    viewer = FakeViewer(b"still")
+    async with opened((80, 24), with_rows(), *TO_IT, "v", laid_out=showing(viewer)) as pilot:
+        await pilot.pause(0.3)
+
+        async def never() -> None:
+            raise AssertionError("a screen was asked for")
+
+        monkeypatch.setattr(viewer, "snapshot", never)
+        await pilot.pause(0.5)
+        assert screen_of(pilot).view.text == "still"
+
+
+async def test_row_when_the_dashboard_may_only_look_then_nothing_is_typed_and_no_size_changed() -> None:
+    """Product: `--readonly` hosts nothing, joins nobody, writes nothing."""
+    viewer = FakeViewer(b"prompt", (120, 40))
+    fleet = with_rows(stance=Stance.READ_ONLY, stance_why="it was opened to look")
+    async with opened((80, 24), fleet, *TO_IT, "enter", laid_out=showing(viewer)) as pilot:
+        await pilot.press("i", "x", "enter")
+        await pilot.pause(0.2)
+        assert not screen_of(pilot).takes_keys
+        assert viewer.typed == []
+        assert viewer.terminal.snapshot(0.0).columns == 120
+        assert "it was opened to look" in str(screen_of(pilot).query_one("#message", Words).content)
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, NavScreen)
+
+
+async def test_typed_when_many_keys_come_then_they_are_given_in_order_and_pastes_between_them() -> None:
+    viewer = FakeViewer(b"")
+    async with opened((80, 24), with_rows(), *TO_IT, "enter", laid_out=showing(viewer)) as pilot:
+        await pilot.press("a", "shift+tab")
+        pilot.app.post_message(events.Paste("two\nlines"))
+        await pilot.pause(0.1)
+        await pilot.press("ctrl+w", "b", "ctrl+right_square_bracket")
+        assert isinstance(pilot.app.screen, NavScreen)
+        assert viewer.typed == [
+            Key("a"), Key("tab", shift=True), "two\nlines", Key("w", ctrl=True), Key("b"),
+        ]  # fmt: skip
+
+
+async def test_wheel_when_the_alternate_screen_is_shown_then_it_is_the_agents_and_else_of_the_panel() -> None:
+    viewer = FakeViewer(b"x\r\n" * 60)
+    async with opened((80, 24), with_rows(), *TO_IT, "enter", laid_out=showing(viewer)) as pilot:
+        view = screen_of(pilot).view
+        wheel = (view, 4, 3, 0, 0, 0, False, False, False)
+        view.post_message(events.MouseScrollUp(*wheel))
+        await pilot.pause(0.2)
+        assert (view.looks_back, viewer.typed) == (3, [])
+        view.post_message(events.MouseScrollDown(*wheel))
+        await pilot.pause(0.2)
+        assert view.looks_back == 0
+        await drawn(pilot, viewer, b"\x1b[?1049h")
+        view.post_message(events.MouseScrollUp(*wheel))
+        await pilot.pause(0.2)
+        assert (view.looks_back, viewer.typed) == (0, [Mouse("press", 4, 3, "up")])
+
+
+async def test_cells_when_an_agent_draws_anything_then_no_control_of_it_is_painted() -> None:
+    hostile = "\x1b]0;title \u202e\x07a\u202eb\u2066c\x9b31md\u200be\ufeff\x1b[8;1Hz\u0301\u0301\u0301\u0301\u0301"
+    viewer = FakeViewer(hostile.encode())
+    async with opened((80, 24), with_rows(), *TO_IT, "enter", laid_out=showing(viewer)) as pilot:
+        await pilot.pause(0.2)
+        whole = "".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+        assert not set(whole) & {chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))}
+        assert not set(whole) & set("\u202e\u2066\u200b\ufeff")
+        assert whole.count("\u0301") == 2
+
+
+async def test_enter_when_no_row_runs_here_then_it_opens_the_mail() -> None:
+    """Product: Enter opens the row's screen, or its mail where no row runs here."""
+    async with opened((80, 24), with_rows(), "down", "enter") as pilot:
+        assert type(pilot.app.screen).__name__ == "MailScreen"
+
+
+async def test_key_line_when_a_person_types_then_it_names_the_one_key_that_leaves_and_a_click_leaves() -> None:
+    viewer = FakeViewer(b"prompt")
+    async with opened((80, 24), with_rows(), *TO_IT, "enter", laid_out=showing(viewer)) as pilot:
+        line = pilot.app.screen.query_one("#typing-keys", Words)
+        assert "^] leave" in str(line.content)
+        await pilot.click(line, offset=(3, 0))
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, NavScreen)
