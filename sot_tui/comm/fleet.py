@@ -319,6 +319,8 @@ class Fleet(NamedTuple):
     """The rows that the daemon of this box runs, by their ids, in the order of their slugs."""
     unwoken: Mapping[str, Unwoken] = MappingProxyType({})
     """Why the rows with unread mail are not woken, by handle."""
+    evidence: Mapping[str, str] = MappingProxyType({})
+    """What the screens say of rows whose entries say nothing, by handle; no fact is made of it."""
 
     def mail_of(self, handle: str) -> Mail:
         """Return what is known of a handle's mail."""
@@ -738,7 +740,8 @@ def _why(fleet: Fleet, one: Agent, now: float) -> str:
             f"{end}; no session has joined in it" if end else "no session has joined in it: what it does is not known"
         )
     if one.state is None:
-        return "no signal: its hooks are not installed, or no turn has run since it joined"
+        shown = f"; its screen shows {fleet.evidence[one.handle]}" if one.handle in fleet.evidence else ""
+        return f"no signal: its hooks are not installed, or no turn has run since it joined{shown}"
     said = {
         "dialog": "its agent shows a dialog",
         "question": "it asked a question",

@@ -12,18 +12,18 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from sot_tui.comm import registry, stamping
+from sot_tui.comm import facts, registry, stamping
 from sot_tui.comm.facts import Verb
 from sot_tui.comm.registry_lock import Wait
 from sot_tui.comm.registry_text import Registry
 from sot_tui.comm.stamping import Said
 from sot_tui.comm.text import LINE_LIMIT
 from sot_tui.engine.rows.row import LATCHED, Phase, Refused
-from sot_tui.wake import dialog
+from sot_tui.wake import dialog, policy
 from sot_tui.wake.dialog import Looks
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from sot_tui.comm.home import Home
     from sot_tui.engine.executors import InThread
@@ -43,6 +43,8 @@ class _Entry(NamedTuple):
     works: bool
     dialog: str | None
     """The dialog that stands there; None when none does."""
+    is_silent: bool = False
+    """No hook and no session has ever said anything."""
 
 
 class DialogDuty:
@@ -55,9 +57,15 @@ class DialogDuty:
         *,
         blocking: InThread,
         may_write: Callable[[], Awaitable[object]],
+        seen: Callable[[Mapping[str, str]], None],
         told: Callable[[str, bool], None],
     ) -> None:
-        """`blocking` runs work on the disk, `may_write` returns when the registry may be written to."""
+        """`blocking` runs work on the disk, `may_write` returns when the registry may be written to.
+
+        `seen` hears what the screens say of rows whose entries say nothing.
+        """
+        self._seen = seen
+        self._evidence: dict[str, str] = {}
         self._home, self._rows = home, rows
         self._blocking, self._may_write, self._told = blocking, may_write, told
         self._looks: dict[str, Looks] = {}
@@ -79,15 +87,30 @@ class DialogDuty:
         runs = {row.run for row, _ in read}
         self._looks = {run: looks for run, looks in self._looks.items() if run in runs}
         await asyncio.gather(*(self._row(row, handle) for row, handle in read))
+        silent = [(row, handle) for row, handle in self._claimed() if _is_silent(entries.get(handle))]
+        shown = await asyncio.gather(*(self._shown(row) for row, _ in silent))
+        evidence = {handle: words for (_, handle), words in zip(silent, shown, strict=True) if words}
+        if evidence != self._evidence:
+            self._evidence = evidence
+            self._seen(evidence)
+
+    async def _shown(self, row: Row) -> str:
+        """Return what the screen of a row says; its program's own report too, whatever the agent is."""
+        seen = await self._rows.screen(row.id)
+        return "" if isinstance(seen, Refused) else policy.evidence(seen.screen)
 
     def _watched(self) -> list[tuple[Row, str]]:
-        """Return the Claude rows that run, with the handle that each alone claims."""
+        """Return the Claude rows among them."""
+        return [(row, handle) for row, handle in self._claimed() if row.agent == "claude"]
+
+    def _claimed(self) -> list[tuple[Row, str]]:
+        """Return the rows that run, with the handle that each alone claims."""
         claims = [(row, self._rows.handle_of(row)) for row in self._rows.listed() if row.phase not in LATCHED]
         handles = [handle for _, handle in claims]
         return [
             (row, handle)
             for row, handle in claims
-            if handle and handles.count(handle) == 1 and row.agent == "claude" and row.phase is Phase.READY
+            if handle and handles.count(handle) == 1 and row.phase is Phase.READY
         ]
 
     async def _row(self, row: Row, handle: str) -> None:
@@ -143,8 +166,13 @@ class DialogDuty:
             if entry is not None:
                 said = entry.get("dialog")
                 is_set = said is not None and said is not False
-                found[handle] = _Entry(bool(entry.get("floor")), str(said) if is_set else None)
+                silent = not entry.get("state") and not any(entry.get(fact) for fact in facts.FACTS)
+                found[handle] = _Entry(bool(entry.get("floor")), str(said) if is_set else None, silent)
         return found
+
+
+def _is_silent(entry: _Entry | None) -> bool:
+    return entry is not None and entry.is_silent
 
 
 def _is_read(entry: _Entry | None) -> bool:

@@ -130,6 +130,13 @@ class WakesAre:
 
 
 @dataclass(frozen=True, slots=True)
+class ScreensSay:
+    """What the screens say of rows whose entries say nothing, or another is than before."""
+
+    evidence: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class RowsAre:
     """The rows of this box are known, or one of them is another than before."""
 
@@ -150,6 +157,7 @@ Event: TypeAlias = (
     | AsideIs
     | RowsAre
     | WakesAre
+    | ScreensSay
 )
 
 
@@ -171,7 +179,7 @@ def fold(fleet: Fleet, event: Event) -> Fleet:
             after = fleet._replace(faults=tuple(fault for fault in fleet.faults if fault.duty != duty))
         case Happened():
             after = fleet
-        case OperatorStands() | Logged() | StanceIs() | AsideIs() | RowsAre() | WakesAre():
+        case OperatorStands() | Logged() | StanceIs() | AsideIs() | RowsAre() | WakesAre() | ScreensSay():
             after = _taken_over(fleet, event)
         case _:
             assert_never(event)
@@ -187,7 +195,9 @@ def _read(fleet: Fleet, event: RegistryRead) -> Fleet:
     return fleet._replace(agents=agents, mail=mail, registry=state)
 
 
-def _taken_over(fleet: Fleet, event: OperatorStands | Logged | StanceIs | AsideIs | RowsAre | WakesAre) -> Fleet:
+def _taken_over(
+    fleet: Fleet, event: OperatorStands | Logged | StanceIs | AsideIs | RowsAre | WakesAre | ScreensSay
+) -> Fleet:
     """Return the fleet with what an event brings in the place of what was there."""
     match event:
         case OperatorStands(handle):
@@ -202,6 +212,8 @@ def _taken_over(fleet: Fleet, event: OperatorStands | Logged | StanceIs | AsideI
             return fleet._replace(rows=MappingProxyType({row.id: row for row in rows}))
         case WakesAre(unwoken):
             return fleet._replace(unwoken=MappingProxyType(dict(unwoken)))
+        case ScreensSay(evidence):
+            return fleet._replace(evidence=MappingProxyType(dict(evidence)))
 
 
 def _counted(fleet: Fleet, counted: Mapping[str, Mail]) -> Fleet:
@@ -237,7 +249,7 @@ def _seen(fleet: Fleet) -> tuple[object, ...]:
         fleet.mail,
         fleet.aside,
         fleet.rows,
-        fleet.unwoken,
+        (fleet.unwoken, fleet.evidence),
         (fleet.stance, fleet.stance_why, fleet.events),
     )
 

@@ -84,6 +84,7 @@ from sot_tui.engine.fold import (
     MailCounted,
     OperatorStands,
     RowsAre,
+    ScreensSay,
     WakesAre,
     fold,
 )
@@ -517,6 +518,7 @@ class Engine:
             self.rows,
             blocking=self._wake_work.run,
             may_write=self._may_write.wait,
+            seen=lambda evidence: self._tell(ScreensSay(evidence)),
             told=lambda words, good: self._tell(Happened(What.WAKE, words, good)),
         )
         await duty.run(well)

@@ -179,6 +179,21 @@ def has_background_agents(screen: Screen, seen: Prompt) -> bool:
     return any(line.startswith("  ● main") for line in prompt.text_of(screen)[seen.box.lower + 1 :])
 
 
+def evidence(screen: Screen) -> str:
+    """Return what a screen says of its row in words, "" when it says nothing: for a person, no fact is made of it."""
+    waiting = dialog.read(screen)
+    if waiting is not None:
+        return f"a dialog: {waiting.line}"
+    seen = prompt.read(screen)
+    work = work_seen(Sight(screen), RowFacts(), seen, 0.0)
+    if work:
+        return f"a turn at work ({work})"
+    if seen.verdict is Verdict.FREE:
+        return "a free prompt"
+    state = state_of(screen.status)
+    return f"a report: {state}" if state else ""
+
+
 def state_of(status: str) -> str:
     """Return the state that a program status report names, "" when it names none."""
     return next((part.removeprefix("state=") for part in status.split(":") if part.startswith("state=")), "")

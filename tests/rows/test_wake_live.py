@@ -281,16 +281,20 @@ async def test_rows_when_two_claim_one_handle_then_neither_is_typed_into(awake: 
 async def test_dialog_when_it_shows_and_goes_then_it_is_stamped_and_resumed_and_never_answered(awake: Awake) -> None:
     """Contract, registry.json: dialog "reads red over the running turn"; resumed clears it."""
     row = await awake.row("alpha")
-    awake.edit("alpha", floor="user", status_at=stamp(time.time()))
     open_door = asyncio.Event()
     open_door.set()
+    said: dict[str, str] = {}
     duty = DialogDuty(
         awake.home,
         awake.rows,
         blocking=awake.pool.run,
         may_write=open_door.wait,
+        seen=said.update,
         told=lambda words, _good: awake.told.append(words),
     )
+    await duty.tick()
+    assert said == {"alpha": "a free prompt"}
+    awake.edit("alpha", floor="user", status_at=stamp(time.time()))
     await duty.tick()
     assert "dialog" not in awake.entry("alpha")
     awake.begin()
@@ -305,8 +309,9 @@ async def test_dialog_when_it_shows_and_goes_then_it_is_stamped_and_resumed_and_
     await until(lambda: awake.why.get("alpha") and awake.why["alpha"].reason == "dialog open")
     assert awake.told.count("row 'alpha': a dialog waits on you: Bash command") == 1
     awake.order(row, "gone")
-    await awake.draws(row)
-    await until(lambda: [said for said in awake.log(row) if said.get("ordered") == ["gone"]])
+    async with asyncio.timeout(10):
+        while "Do you want" in await awake.text(row):  # noqa: ASYNC110  (asked of another process)
+            await asyncio.sleep(0.05)
     await duty.tick()
     assert "dialog" not in awake.entry("alpha")
     assert not [said for said in awake.log(row) if "answered" in said]
