@@ -37,12 +37,13 @@ VERBS = {
     "service": "let systemd or launchd run the daemon, or no longer",
     "doctor": "check that everything is set up, and say the next step",
     "info": "show every path and every setting",
+    "web": "serve the dashboard to a browser of this machine",
     "screen": "replay a recording of a screen, and say what the wake makes of it",
     "record": "make a recording of a row's screen, or of a program's",
 }
 """The verbs, each a module of the same name in `verbs/` unless it is one of `ELSEWHERE`, and what each is for."""
 
-ELSEWHERE = {"screen": "sot_tui.engine.casts", "record": "sot_tui.engine.recording"}
+ELSEWHERE = {"screen": "sot_tui.engine.casts", "record": "sot_tui.engine.recording", "web": "sot_tui.web"}
 """The verbs that no session calls, and that load what no session's may."""
 
 READ_ONLY = "--readonly"
@@ -148,7 +149,7 @@ def _run(words: list[str]) -> int:
 
 
 def _dashboard(*, readonly: bool) -> int:
-    if not (os.isatty(0) and os.isatty(1)):
+    if not (os.isatty(0) and os.isatty(1)) and not os.environ.get("TEXTUAL_DRIVER"):
         from sot_tui.verbs._session import tell
 
         tell("sot-tui: the dashboard needs a terminal; `sot-tui list` prints the handles, `sot-tui --help` says more")

@@ -83,7 +83,9 @@ class SotApp(App[None]):
     ) -> None:
         # Without colours the terminal's own are left alone, so that not even a grey is sent to it.
         no_colour = "NO_COLOR" in os.environ
-        super().__init__(driver_class=TerminalDriver, ansi_color=True if no_colour else None)
+        # A page is drawn by the driver that the environment names (`sot-tui web`).
+        driver = None if os.environ.get("TEXTUAL_DRIVER") else TerminalDriver
+        super().__init__(driver_class=driver, ansi_color=True if no_colour else None)
         if signs is not None:
             self._filters.append(signs)
         theme = themes.MONO if no_colour else theme
@@ -223,7 +225,7 @@ class SotApp(App[None]):
 
 def main(*, readonly: bool = False) -> int:
     """Open the dashboard on this environment's comm home, with the engine in this process; return the exit code."""
-    for name in ("COLUMNS", "LINES"):
+    for name in () if os.environ.get("TEXTUAL_DRIVER") else ("COLUMNS", "LINES"):
         # A shell that exports its own size says it once and never again; the terminal always knows.
         os.environ.pop(name, None)
     return asyncio.run(_dashboard(readonly=readonly))
