@@ -228,8 +228,11 @@ class SpawnScreen(Dialog[str]):
         self._list(event.value)
 
     def on_descendant_focus(self) -> None:
-        """List the folders while their field has the keys."""
+        """List the folders while their field has the keys, and mark the name of the field that has them."""
         self._show_known()
+        for line in self.query(".spawn-line"):
+            here = self.focused is not None and self.focused in line.children
+            line.query_one(".spawn-label").set_class(here, "here")
 
     # -- the other fields ----------------------------------------------------------------------------------------------
 
