@@ -91,6 +91,8 @@ class Wakes:
         self._vim: set[str] = set()
         """The runs whose screen named a vim mode."""
         self._why: dict[str, Unwoken] = {}
+        self._empty: dict[str, tuple[object, ...]] = {}
+        """How the inboxes and cursors stood in which nothing was unread: they are counted again once they changed."""
         self._logged: set[str] = set()
         self._kept: tuple[dict[str, Unwoken], float] = ({}, float("-inf"))
         self._settings: dict[str, tuple[object, bool]] = {}
@@ -155,10 +157,19 @@ class Wakes:
 
     async def _row(self, handle: str, claimants: list[Row]) -> None:
         row = claimants[0]
+        is_first = self._mono() < self._first.setdefault(row.run, self._mono() + FIRST_SECS)
+        # The stamp first: a line that comes in between is counted at the next tick.
+        mark = await self._blocking(partial(inbox.mailbox_stamp, self._home, handle))
+        if mark == self._empty.get(handle) and handle not in self._rung and not is_first:
+            self._say(handle, "")
+            return
         counted = await self._blocking(partial(inbox.unread, self._home, handle))
         if not isinstance(counted, inbox.Count):
             self._say(handle, BUSY if isinstance(counted, inbox.Busy) else f"its mail is not counted: {counted.why}")
             return
+        self._empty.pop(handle, None)
+        if not counted.unread:
+            self._empty[handle] = mark
         refused = self._refused(claimants) if counted.unread else ""
         if refused or row.phase is not Phase.READY or len(claimants) > 1 or row.agent != "claude":
             self._say(handle, refused)
@@ -166,7 +177,6 @@ class Wakes:
         due = policy.due(counted.unread, counted.newest, self._rung.get(handle), self._mono())
         if due is Due.FORGET:
             self._rung.pop(handle, None)
-        is_first = self._mono() < self._first.setdefault(row.run, self._mono() + FIRST_SECS)
         if due in {Due.NOTHING, Due.FORGET} and not is_first:
             rung = self._rung.get(handle)
             self._say(handle, OWED if counted.unread and rung is not None and rung.owed else "")
