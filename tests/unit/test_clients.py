@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from sot_tui.comm import frames, inbox
+from sot_tui.comm import about, frames, inbox
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.fleet import LockPhase, Reading, Stance
 from sot_tui.comm.home import Home
@@ -43,6 +43,7 @@ from sot_tui.engine.client import (
 )
 from sot_tui.engine.executors import Pool
 from sot_tui.engine.service import Engine, LocalClient
+from tests.daemons import daemon
 from tests.screens.real import DEADLINE_SECS, entry, hold_lock, kill, put
 
 if TYPE_CHECKING:
@@ -297,4 +298,35 @@ async def test_window_when_its_process_is_no_person_s_then_is_not_let_in(comm_ho
         assert other.why.startswith(f"this daemon serves the comm home {comm_home}, and you are on {comm_home}-other")
     nobody = await remote.connect(home, environ(), engine._hosting.path, pool.run)
     assert nobody == remote.Unserved(f"nobody answers at {engine._hosting.path}", yet=True)
+    pool.close()
+
+
+async def test_window_when_the_engine_is_of_another_version_or_make_then_is_not_let_in(
+    comm_home: Path, pool: Pool
+) -> None:
+    home = put(comm_home)
+    async with daemon(home, no_person=lambda _home, _pid: "") as other:
+        said = await remote.connect(home, environ(), other.path, pool.run)
+        assert said == remote.Unserved(f"it is version 9.9, and this is {about.version()}: end the older one")
+        assert not other.desk.done
+    path = f"{os.environ['XDG_RUNTIME_DIR']}/foreign.sock"
+    says: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(b"".join(says))
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_unix_server(answer, path):
+        for line, why in (
+            (b'{"v":1,"id":1,"kind":"res","op":"hello","payload":{"protocol":3}}\n', "it is another daemon, which"),
+            (b'{"v":1,"id":1,"kind":"res","op":"hello","payload":{"error":"no","code":"x"}}\n', "no"),
+            (b"login: \n", "what it says is not understood: what it says is no frame"),
+        ):
+            says[:] = [line]
+            said = await remote.connect(home, environ(), path, pool.run)
+            assert isinstance(said, remote.Unserved)
+            assert said.why.startswith(why), said
+            assert not said.yet
     pool.close()
