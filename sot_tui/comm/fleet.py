@@ -683,6 +683,17 @@ def terms(text: str, fields: frozenset[str] = _FILTER_FIELDS) -> tuple[Term, ...
     return tuple(found)
 
 
+def no_fields(text: str, fields: frozenset[str] = _FILTER_FIELDS) -> str:
+    """Return what a filter names as a field though it is none, in words that name the fields; "" for none.
+
+    Such a word stands for itself, so whoever mistypes a field sees nobody and is not told why.
+    """
+    named = [word.removeprefix("!").partition(":") for word in text.casefold().split()]
+    wrong = [f"{field}:" for field, sign, _ in named if sign and field.isalpha() and field not in fields]
+    known = ", ".join(f"{field}:" for field in sorted(fields, reverse=True))
+    return f"{wrong[0]} is no field; there is {known}" if wrong else ""
+
+
 def filtered(fleet: Fleet, keys: Iterable[str], text: str, now: float) -> tuple[str, ...]:
     """Return those lines that every word of a filter lets through, in the order given."""
     wanted = terms(text)

@@ -29,6 +29,8 @@ class Where(Enum):
     LOCKS = "among the locks"
     EVENTS = "in the event log"
     HELP = "in the help"
+    FILTER = "while a filter is typed"
+    WORDS = "while the words of a search are typed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,10 @@ TABLE = (
         writes=True,
     ),
     Action(Where.HELP, "back", ("escape", "question_mark", "enter"), "close", "Close the help."),
+    Action(Where.FILTER, "keep", ("enter",), "keep it", "Keep the filter, and go to the list."),
+    Action(Where.FILTER, "back", ("escape",), "show all", "Forget the filter, and show every line."),
+    Action(Where.WORDS, "keep", ("enter",), "to the list", "Go to what was found."),
+    Action(Where.WORDS, "back", ("escape",), "back", "Go back."),
     Action(Where.LINES, "up", ("up", "k"), "", "One line up."),
     Action(Where.LINES, "down", ("down", "j"), "", "One line down."),
     Action(Where.LINES, "page_up", ("pageup",), "", "One page up."),
@@ -209,6 +215,8 @@ TABLE = (
 )
 """Every action, in the order of the key line: what is wanted most comes first."""
 
+TYPING = frozenset({Where.FILTER, Where.WORDS})
+"""Where a field has the keys: they are signs, but for those that end the typing."""
 _RUN_AT_ONCE = frozenset({Where.EVERYWHERE, Where.LINES})
 """Where an action belongs to the app or to a list, and is never refused."""
 
@@ -248,6 +256,8 @@ def named(where: Where, name: str) -> Action:
 
 def call(action: Action) -> str:
     """Return how Textual is told to run an action: in a place by way of its `act`, which may refuse it."""
+    if action.where in TYPING:
+        return f"typed('{action.name}')"
     return action.name if action.where in _RUN_AT_ONCE else f"act('{action.name}')"
 
 

@@ -37,6 +37,7 @@ class EventsScreen(Place[None]):
     """The log of one engine."""
 
     WHERE = Where.EVENTS
+    OFFERS = True
     AUTO_FOCUS = "#events"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.EVENTS)]
 
@@ -100,7 +101,9 @@ class EventsScreen(Place[None]):
         if at_end and shown:
             lines.select(shown[-1])
             lines.repaint()
-        self._filter.say(Content.styled(f"{len(shown)} of {len(self._all)} · esc: all", "$foreground 70%"))
+        wrong = rules.no_fields(self._filter.text, _FIELDS)
+        count = Content.styled(f"{len(shown)} of {len(self._all)} · esc: all", "$foreground 70%")
+        self._filter.say(show.words(wrong, "b $state-blocked") if wrong else count)
         where = f"also in {self._file}" if self._file else "kept in memory only: this dashboard writes nothing"
         told = f"{len(self._all)} line{'' if len(self._all) == 1 else 's'} · {where}"
         title = show.ours(" [b]events[/]  [$foreground 60%]$told[/]", told=told)
@@ -109,6 +112,10 @@ class EventsScreen(Place[None]):
 
     def _show_detail(self) -> None:
         line = self._line()
+        nothing = "the filter fits no line; its words: kind:mail, any text, !word; esc shows all"
+        if line is None and self._all and self._filter.text:
+            self.piece("events-detail", show.Words).say(show.hang("  ", nothing, self.size.width - 1, 2, _DETAIL_LINES))
+            return
         said = Content("") if line is None else show.hang("  ", line.text, self.size.width - 1, 2, _DETAIL_LINES)
         self.piece("events-detail", show.Words).say(said)
 

@@ -16,6 +16,7 @@ from textual.widgets import Input
 from sot_tui.comm.clock import seconds_of
 from sot_tui.engine.client import Kind, Search
 from sot_tui.screens import mail, show
+from sot_tui.screens.actions import Where
 from sot_tui.screens.letters import LettersScreen
 from sot_tui.screens.widgets.field import Field
 from sot_tui.screens.widgets.lines import Lines, Piece
@@ -170,6 +171,17 @@ class SearchScreen(FoundScreen):
     def take_keys(self) -> None:
         """Take the words."""
         self.set_focus(self.piece("search-words", Field))
+
+    def typing(self) -> Where | None:
+        """Return that the words of a search are typed, while they are."""
+        return Where.WORDS if isinstance(self.focused, Field) else super().typing()
+
+    def action_typed(self, name: str) -> None:
+        """End the typing by a click on the key line."""
+        if name == "keep":
+            self._leave_field(name)
+        else:
+            self.action_back()
 
     def command(self) -> Search | None:
         """Return the search for the words."""

@@ -53,6 +53,7 @@ class LettersScreen(Place[None]):
     """A list of messages. A subclass says which, in what order, and what it is called."""
 
     WHERE = Where.MAIL
+    OFFERS = True
     AUTO_FOCUS = "#index"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.MAIL)]
     WHO_CELLS: ClassVar[int] = 20

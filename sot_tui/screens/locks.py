@@ -20,7 +20,6 @@ from sot_tui.engine.client import LookAtLocks
 from sot_tui.screens import show
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
-from sot_tui.screens.recover import RecoverDialog
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
 from sot_tui.screens.widgets.lines import Lines, Piece
 
@@ -58,6 +57,7 @@ class LocksScreen(Place[None]):
     """Every lock of the comm home, as the last look found it."""
 
     WHERE = Where.LOCKS
+    OFFERS = True
     AUTO_FOCUS = "#locks"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.LOCKS)]
 
@@ -127,9 +127,8 @@ class LocksScreen(Place[None]):
         lines.show(tuple(self._rows))
         told = [show.hang("  ", line, self.size.width - 1, 2, _MOST_LINES) for line in _notes(locks)]
         note.say(Content("\n").join(told).stylize_before("$foreground 60%"))
-        free = self.desk.fleet.lock.phase in {LockPhase.FREE, LockPhase.UNKNOWN}
-        self.piece("keys", KeyLine).leave_out(frozenset({"recover"}) if free else frozenset())
         self._show_detail()
+        self.show_keys()
 
     def _show_detail(self) -> None:
         selected = self.piece("locks", Lines).selected
@@ -197,13 +196,11 @@ class LocksScreen(Place[None]):
         selected = self.piece("locks", Lines).selected or _REGISTRY
         if selected.startswith(_INBOX):
             return "an inbox lock is never cleared: the kernel lets it go when its holder ends"
-        if self.desk.fleet.lock.phase in {LockPhase.FREE, LockPhase.UNKNOWN}:
-            return "the registry lock is free: there is nothing to recover"
-        return ""
+        return self.why_no_recover()
 
-    def action_recover(self) -> None:
-        """Open the dialog that recovers the registry lock."""
-        self.app.push_screen(RecoverDialog(self.desk, self.desk.fleet.lock))
+    def offers(self, name: str) -> bool:
+        """Offer to recover only what this box proves dead; for any other lock the dialog says who can."""
+        return super().offers(name) and (name != "recover" or self.desk.fleet.lock.dead)
 
     def action_back(self) -> None:
         """Go back."""

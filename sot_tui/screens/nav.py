@@ -72,6 +72,7 @@ class NavScreen(Place[None]):
     """The first screen."""
 
     WHERE = Where.NAV
+    OFFERS = True
     AUTO_FOCUS = "#fleet"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.NAV)]
 
@@ -225,10 +226,13 @@ class NavScreen(Place[None]):
             # The first counts of mail may still bring somebody to the top, and nobody has chosen a line yet.
             lines.select(order[0])
             self._settled = fleet.mail.keys() >= fleet.agents.keys()
-        lines.set_class(nobody, "few")
-        empty.display = nobody
+        hides_all = not order and not nobody
+        lines.set_class(nobody or hides_all, "few")
+        empty.display = nobody or hides_all
         if nobody:
             empty.say(_nobody_words(fleet, self.size.width))
+        elif hides_all:
+            empty.say(_FITS_NOBODY)
         heads = self.piece("columns", show.Words)
         heads.display = not nobody
         heads.say(Content.styled(handles.heads(self._columns), "$foreground 50%"))
@@ -298,6 +302,9 @@ class NavScreen(Place[None]):
                 told = f"{len(order)}/{len(everyone)}" + (
                     f" {show.SHAPES[State.BLOCKED]} {hidden} hidden" if hidden else ""
                 )
+            wrong = rules.no_fields(self._filter.text)
+            if wrong:
+                told, hidden = wrong if self.size.width >= MEDIUM_FROM else wrong.partition(";")[0], 1
             self._filter.say(Content.styled(told, "b $state-blocked" if hidden else "$foreground 70%"))
 
     def _hidden_needs(self, fleet: Fleet, order: tuple[str, ...], now: float) -> int:
@@ -710,6 +717,15 @@ def _way_out(fleet: Fleet) -> str:
         return f"{registry.why} — {MADE_ANEW}"
     by_hand = BY_HAND.format(path=f"{fleet.home}/registry.json")
     return f"{registry.why} — {by_hand}" if registry.why else by_hand
+
+
+_FITS_NOBODY = Content("\n").join(
+    [
+        Content.styled("The filter fits nobody.", "b"),
+        Content("Its words: state:blocked  host:box  any text  !word for what is not to be there."),
+        Content("All of them must fit. Esc shows everybody."),
+    ]
+)
 
 
 def _nobody_words(fleet: Fleet, width: int) -> Content:

@@ -18,11 +18,12 @@ from textual.worker import Worker, WorkerState
 
 from sot_tui.comm.fleet import LockPhase, Stance
 from sot_tui.screens import actions
-from sot_tui.screens.widgets.bars import LockBanner, MessageLine
+from sot_tui.screens.actions import Where
+from sot_tui.screens.widgets.bars import KeyLine, LockBanner, MessageLine
+from sot_tui.screens.widgets.filter import FILTER_WORDS, FilterLine
 from sot_tui.screens.widgets.lines import Lines
 
 if TYPE_CHECKING:
-    from sot_tui.screens.actions import Where
     from sot_tui.screens.desk import Desk
 
 T = TypeVar("T")
@@ -123,6 +124,45 @@ class Place(Screen[T]):
         """A click does nothing to a line that only just came under the pointer."""
         self.desk.refuse("the list moved just before the click, so nothing was done: click again")
 
+    # -- the key line --------------------------------------------------------------------------------------------------
+
+    OFFERS: ClassVar[bool] = False
+    """Whether the key line follows what can be done now; a dialog, and a row's terminal, say it themselves."""
+
+    def typing(self) -> Where | None:
+        """Return what is typed, when a field for words has the keys."""
+        return Where.FILTER if self.focused is not None and self.focused.id == FILTER_WORDS else None
+
+    def offers(self, name: str) -> bool:
+        """Tell whether the key line shows an action: whether it can do something now."""
+        return not self.why_not(name)
+
+    def show_keys(self) -> None:
+        """Show the keys of what can be done now, and while words are typed those that end that."""
+        if not self.OFFERS or not self.is_open:
+            return
+        typed = self.typing()
+        for line in self.query(KeyLine):
+            if typed is not None:
+                line.while_typing(typed)
+            else:
+                labelled = (action.name for action in actions.of(self.WHERE) if action.label)
+                line.leave_out(frozenset(name for name in labelled if not self.offers(name)))
+
+    def on_descendant_focus(self) -> None:
+        """Show what works where the keys are now."""
+        self.call_later(self.show_keys)
+
+    @on(Lines.Moved)
+    def _another_is_selected(self) -> None:
+        self.show_keys()
+
+    def action_typed(self, name: str) -> None:
+        """End the typing by a click on the key line."""
+        for line in self.query(FilterLine):
+            if line.display:
+                (line.leave if name == "keep" else line.clear)()
+
     # -- showing -----------------------------------------------------------------------------------------------------
 
     def fleet_changed(self) -> None:
@@ -140,6 +180,7 @@ class Place(Screen[T]):
         """Show what was said last, and whether the registry lock is held."""
         for banner in self.query(LockBanner):
             banner.tell()
+        self.show_keys()
         try:
             self.query_one(MessageLine).tell()
         except NoMatches:

@@ -36,6 +36,7 @@ class UnsentScreen(Place[None]):
     """The list of drafts, and the selected one."""
 
     WHERE = Where.UNSENT
+    OFFERS = True
     AUTO_FOCUS = "#index"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.UNSENT)]
 
@@ -90,8 +91,8 @@ class UnsentScreen(Place[None]):
         index = self.piece("index", Lines)
         index.show(tuple(self._drafts))
         index.repaint()
-        self.piece("keys", KeyLine).leave_out(frozenset() if count else _ABOUT_ONE)
         self._show_draft()
+        self.show_keys()
 
     def _draft(self) -> Draft | None:
         return self._drafts.get(self.piece("index", Lines).selected or "")
@@ -148,6 +149,8 @@ class UnsentScreen(Place[None]):
         draft = self._draft()
         if draft is None:
             return "there is nothing that is not sent"
+        if name == "send" and not draft.refused:
+            return "it was not tried yet: open it, and send it from there"
         return "it is being sent" if draft.sending else ""
 
     def action_open_draft(self) -> None:
@@ -190,10 +193,6 @@ class UnsentScreen(Place[None]):
     def action_back(self) -> None:
         """Leave."""
         self.dismiss()
-
-
-_ABOUT_ONE = frozenset({"open_draft", "send", "delete"})
-"""The actions on the selected draft."""
 
 
 def receiver_of(draft: Draft) -> str:

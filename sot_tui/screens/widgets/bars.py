@@ -84,8 +84,17 @@ class KeyLine(show.Words):
 
     def leave_out(self, names: frozenset[str]) -> None:
         """Show no key for these actions: there is nothing that they could do now."""
-        self._shown = [action for action in self._all if action.name not in names]
-        self.on_resize()
+        self._show([action for action in self._all if action.name not in names])
+
+    def while_typing(self, where: actions.Where) -> None:
+        """Show what works while a field has the keys: what ends the typing, and no letter."""
+        general = (action for action in self._all if action.where is actions.Where.EVERYWHERE)
+        self._show([*actions.of(where), *(action for action in general if action.keys[0].startswith("ctrl+"))])
+
+    def _show(self, wanted: list[actions.Action]) -> None:
+        if wanted != self._shown:
+            self._shown = wanted
+            self.on_resize()
 
     def on_resize(self) -> None:
         """Show what fits."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _TYPED = r"[^\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]*"
 """What may be typed or pasted: nothing that acts on a terminal, or hides."""
 _LIMIT = 200
+FILTER_WORDS = "filter-text"
+"""The id of the field."""
 
 
 class _FilterWords(Input):
@@ -77,7 +79,7 @@ class FilterLine(Horizontal):
     def compose(self) -> ComposeResult:
         """Lay out what it is, the words, and how many lines fit them."""
         yield show.Words(Content("filter "))
-        yield _FilterWords(id="filter-text", restrict=_TYPED, max_length=_LIMIT, compact=True, select_on_focus=False)
+        yield _FilterWords(id=FILTER_WORDS, restrict=_TYPED, max_length=_LIMIT, compact=True, select_on_focus=False)
         yield _FilterCount(id="filter-count")
 
     @property
