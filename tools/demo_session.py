@@ -105,6 +105,12 @@ class Session:
                 return mail
             self.wait(min(every, left))
 
+    def poll_through(self, seconds: float) -> None:
+        """Read mail for so long, whatever comes."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.poll_for(left)
+
     # -- verbs -------------------------------------------------------------------------------------------------------
 
     def verb(self, *words: str, **environ: str) -> str:
@@ -354,11 +360,11 @@ def importer(me: Session) -> None:
     me.turn_starts("machine")
     if came_back:
         me.status("working", "back: the lock is free, nothing lost")
-        me.poll_for(ROUND_SECS)
+        me.poll_through(ROUND_SECS)
         me.wait_for_a_stamp(REST_SECS)
     else:
         me.status("working", "importing · dies with the lock")
-        me.poll_for(me.die_after)
+        me.poll_through(me.die_after)
     me.die_with_the_lock()
 
 

@@ -147,6 +147,17 @@ def test_question_when_a_person_replies_below_what_is_quoted_then_the_session_sa
     until(lambda: "your answer came: next. " in mail.read_text(encoding="utf-8"), "it thanks for the answer")
 
 
+def test_mail_when_it_comes_to_the_one_that_is_to_die_later_then_it_lives_on(play: Callable[..., Run]) -> None:
+    run = play("--lock-after", NEVER)
+    until(lambda: "dies with the lock" in run.agents().get("Importer-box", {}).get("summary", ""), "it works")
+    line = frames.frame("Backend-box", "", "", "CI is green", "2026-07-01T10:00:09Z")
+    assert isinstance(inbox.file_line(run.home, "Importer-box", line), inbox.Filed)
+    until(lambda: inbox.cursor_bytes(run.home, "Importer-box"), "it has read it")
+    seen = run.agents()["Importer-box"]["last_seen"]
+    until(lambda: run.agents()["Importer-box"]["last_seen"] > seen, "it goes on reading")
+    assert registry_lock.look(run.home).record is None or not registry_lock.look(run.home).provable
+
+
 def test_lock_when_its_holder_died_then_the_others_rest_until_it_is_cleared(play: Callable[..., Run]) -> None:
     run = play("--lock-after", "1")
     until(lambda: registry_lock.look(run.home).provable, "one has died with the lock")
@@ -218,6 +229,7 @@ def test_demo_when_it_has_a_terminal_then_the_dashboard_opens_on_it_and_its_end_
         terminal.until(lambda: terminal.says("typed 3 for you into row 'Deploy': Bash command"), "it is answered")
         terminal.until(lambda: terminal.says("the branch is left alone, as you said"), "its row goes on")
         terminal.press("Escape")
+        terminal.until(lambda: not terminal.says("esc: all"), "every line again")
         environ = Path(f"/proc/{child_of(terminal.dashboard())}/environ").read_bytes().split(b"\0")
         comm = next(value[len("SOT_COMM_HOME=") :].decode() for value in environ if value.startswith(b"SOT_COMM_HOME="))
         folder = Path(comm).parent
