@@ -12,7 +12,7 @@ import pytest
 from textual.widgets import Input, TextArea
 
 from sot_tui.comm import fleet as rules
-from sot_tui.engine.client import CreateRow, Folders, KeepDraft, ListFolders, RowDone, Send
+from sot_tui.engine.client import CreateRow, Folders, KeepDraft, ListFolders, Outcome, RowDone, Send
 from sot_tui.screens.app import SotApp
 from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.spawn import Form, SpawnScreen
@@ -270,6 +270,24 @@ async def test_first_task_when_its_session_is_only_announced_then_waits_on() -> 
         client.show(client.fleet)
         await pilot.pause()
         assert len(client.asked_for(Send)) == 1
+
+
+async def test_first_task_when_it_is_refused_then_is_kept_and_not_tried_again_by_itself() -> None:
+    client = FakeClient(with_rows())
+    client.answers[CreateRow] = RowDone(good=True, sentence="started", row="ws-fit-63")
+    client.answers[Send] = Outcome(good=False, sentence="FAILED -> @fit-box: its inbox is being written")
+    app = SotApp(client)
+    async with app.run_test(size=(80, 24)):
+        pilot = PatientPilot(app)
+        app.desk.form = Form("/a", "claude", task="look")
+        await pilot.press("n", "ctrl+s")
+        said = {"fit-box": entry(workspace_id="ws-fit-63", status="idle")}
+        for _ in range(3):
+            client.show(fleet(rows=client.fleet.rows, agents=agents(said)))
+            await pilot.pause()
+        assert client.asked_for(Send) == [Send("fit-box", "look")]
+        (draft,) = app.desk.drafts.unsent()
+        assert (draft.to, draft.refused) == ("fit-box", "FAILED -> @fit-box: its inbox is being written")
 
 
 async def test_task_when_written_then_what_is_pasted_acts_on_nothing() -> None:
