@@ -17,9 +17,9 @@ import pytest
 
 from sot_tui.comm.home import Home
 from sot_tui.engine.client import Send
-from sot_tui.engine.rows.row import Row, Wanted
+from sot_tui.engine.rows.row import Refused, Row, Wanted
 from sot_tui.engine.service import Engine
-from sot_tui.wake import prompt
+from sot_tui.wake import dialog, prompt
 from sot_tui.wake.prompt import WAKE_LINE
 from tests.live.stand_in import REPLY, StandIn
 from tests.rows.conftest import until
@@ -56,6 +56,54 @@ async def _entry(engine: Engine, home: Path, row: Row, handle: str) -> None:
     await until(lambda: handle in engine.fleet.agents and engine.fleet.rows[row.id].phase == "ready", READY_SECS)
 
 
+KEY = "sk-ant-stand-in-not-a-real-key-000000"
+
+
+def _claude_settings(project: Path, api: StandIn, monkeypatch: pytest.MonkeyPatch, *, trusted: bool) -> None:
+    """Set Claude Code up as a person has it who has used it before."""
+    settings = {
+        "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+        "projects": {str(project): {"hasTrustDialogAccepted": trusted}},
+    }
+    (Path(os.environ["HOME"]) / ".claude.json").write_text(json.dumps(settings))
+    monkeypatch.setenv("SOT_SELF_HOST", "box")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("DISABLE_AUTOUPDATER", "1")
+    monkeypatch.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+
+
+async def test_claude_when_it_asks_whether_to_trust_the_folder_then_nothing_is_typed_and_it_says_why(
+    supervised: Supervised, comm_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del supervised
+    _installed("claude")
+    project = _project(tmp_path / "api")
+    with StandIn() as api:
+        _claude_settings(project, api, monkeypatch, trusted=False)
+        async with Engine(Home(str(comm_home)), os.environ) as engine:
+            await until(lambda: engine.rows is not None and engine.fleet.operator in engine.fleet.agents)
+            assert engine.rows is not None
+            row = await engine.rows.create(Wanted("api", str(project), agent="claude", agent_name="api-box"))
+            assert isinstance(row, Row), row
+            await _entry(engine, comm_home, row, "api-box")
+            assert (await engine.do(Send("api-box", "hello"))).good
+
+            def is_refused() -> bool:
+                why = engine.fleet.unwoken.get("api-box")
+                return why is not None and why.reason == "dialog open"
+
+            await until(is_refused, READY_SECS)
+            shown = await engine.rows.screen(row.id)
+            assert not isinstance(shown, Refused)
+            waiting = dialog.read(shown.screen)
+            assert waiting is not None
+            assert waiting.kind is dialog.Kind.TRUST
+            assert not api.asked
+
+
 async def test_claude_when_idle_with_unread_mail_then_it_gets_the_line_as_one_message(
     supervised: Supervised, comm_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,20 +111,8 @@ async def test_claude_when_idle_with_unread_mail_then_it_gets_the_line_as_one_me
     del supervised  # it ends what this test starts
     _installed("claude")
     project = _project(tmp_path / "api")
-    key = "sk-ant-stand-in-not-a-real-key-000000"
-    settings = {
-        "hasCompletedOnboarding": True,
-        "theme": "dark",
-        "customApiKeyResponses": {"approved": [key[-20:]], "rejected": []},
-        "projects": {str(project): {"hasTrustDialogAccepted": True}},
-    }
-    (Path(os.environ["HOME"]) / ".claude.json").write_text(json.dumps(settings))
     with StandIn() as api:
-        monkeypatch.setenv("SOT_SELF_HOST", "box")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", key)
-        monkeypatch.setenv("DISABLE_AUTOUPDATER", "1")
-        monkeypatch.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        _claude_settings(project, api, monkeypatch, trusted=True)
         async with Engine(Home(str(comm_home)), os.environ) as engine:
             await until(lambda: engine.rows is not None and engine.fleet.operator in engine.fleet.agents)
             assert engine.rows is not None
