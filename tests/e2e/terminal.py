@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from sot_tui.comm import daemon_lock
+from sot_tui.comm.home import Home
 from sot_tui.comm.proof import SystemProcs
 
 if TYPE_CHECKING:
@@ -97,11 +100,7 @@ class Terminal:
 
     def is_open(self) -> bool:
         """Tell whether the dashboard in it still runs."""
-        listed = [self._tmux, "-S", self._socket, "list-panes", "-F", "#{pane_pid}"]
-        shell = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.strip()
-        return bool(shell) and bool(
-            subprocess.run(["pgrep", "-P", shell, "python"], capture_output=True, check=False).stdout
-        )
+        return bool(self._dashboards())
 
     def until(self, fact: Callable[[], object], what: str, secs: float = DEADLINE_SECS) -> None:
         """Wait until a fact holds; print the terminal when it never does."""
@@ -119,5 +118,28 @@ class Terminal:
             time.sleep(LOOK_SECS)
 
     def close(self) -> None:
-        """End the server, and everything in it."""
+        """End the server, and everything in it; also a daemon that a dashboard leaves behind while rows run."""
+        dashboards = self._dashboards()
         subprocess.run([self._tmux, "-S", self._socket, "kill-server"], capture_output=True, check=False)
+        for pid in dashboards:
+            self._wait_for(pid)
+        left = daemon_lock.last_holder(Home("/"), os.environ)
+        if left.what == "daemon" and SystemProcs().start_of(int(left.pid)) is not None:
+            parent = subprocess.run(["ps", "-o", "ppid=", "-p", left.pid], capture_output=True, text=True, check=False)
+            if parent.stdout.strip() != str(os.getpid()):  # one that a test has started is that test's
+                os.kill(int(left.pid), signal.SIGTERM)
+
+    def _dashboards(self) -> list[int]:
+        """Return the processes in the terminal that are no shell's; none when it is gone already."""
+        listed = [self._tmux, "-S", self._socket, "list-panes", "-F", "#{pane_pid}"]
+        shell = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.strip()
+        if not shell:
+            return []
+        found = subprocess.run(["pgrep", "-P", shell, "python"], capture_output=True, text=True, check=False)
+        return [int(pid) for pid in found.stdout.split()]
+
+    @staticmethod
+    def _wait_for(pid: int) -> None:
+        deadline = time.monotonic() + DEADLINE_SECS
+        while SystemProcs().start_of(pid) is not None and time.monotonic() < deadline:
+            time.sleep(LOOK_SECS)
