@@ -52,6 +52,11 @@ class RowScreen(Place[None]):
     """The terminal of one row."""
 
     WHERE = Where.ROW
+
+    def shows_handles(self) -> bool:
+        """Tell that handles stand beside the terminal."""
+        return True
+
     AUTO_FOCUS = "#terminal"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.ROW)]
 
@@ -111,7 +116,7 @@ class RowScreen(Place[None]):
 
     def on_mount(self) -> None:
         """Open the terminal."""
-        words = self.query_one("#row-words", Field)
+        words = self.piece("row-words", Field)
         words.keys = frozenset({"escape", "enter", "up", "down"})
         words.ending = self._search_key
         self._lay_out()
@@ -465,18 +470,18 @@ class RowScreen(Place[None]):
 
     @property
     def _searched(self) -> str:
-        return self.query_one("#row-words", Field).value
+        return self.piece("row-words", Field).value
 
     def action_search(self) -> None:
         """Take the words to search for."""
         self.piece("row-search", Horizontal).display = True
-        self.set_focus(self.query_one("#row-words", Field))
+        self.set_focus(self.piece("row-words", Field))
 
     def _close_search(self) -> None:
         search = self.piece("row-search", Horizontal)
         if search.display:
             search.display = False
-            self.query_one("#row-words", Field).value = ""
+            self.piece("row-words", Field).value = ""
             self.view.end_search()
             self.view.focus()
 
