@@ -52,11 +52,6 @@ class RowScreen(Place[None]):
     """The terminal of one row."""
 
     WHERE = Where.ROW
-
-    def shows_handles(self) -> bool:
-        """Tell that handles stand beside the terminal."""
-        return True
-
     AUTO_FOCUS = "#terminal"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.ROW)]
 
@@ -325,6 +320,10 @@ class RowScreen(Place[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave every key to the agent while a person types to it."""
         return False if self.takes_keys else super().check_action(action, parameters)
+
+    def shows_handles(self) -> bool:
+        """Tell that handles stand beside the terminal."""
+        return True
 
     def why_not(self, name: str) -> str:
         """Return why an action can do nothing now."""
