@@ -7,7 +7,6 @@ a command or of the dashboard. Nothing here writes.
 
 from __future__ import annotations
 
-import os
 from enum import Enum
 
 from sot_tui.comm import paths
@@ -162,11 +161,7 @@ def _meant(name: str) -> str:
 def read_toml(path: str, disk: Disk) -> tuple[dict[str, Any] | None, str]:
     """Return what a file says, and why it says nothing; None without a reason is a missing file."""
     try:
-        descriptor = disk.open(path, os.O_RDONLY)
-        try:
-            data = disk.read_at(descriptor, FILE_LIMIT, 0)
-        finally:
-            disk.close(descriptor)
+        data = disk.read_up_to(path, FILE_LIMIT)
     except FileNotFoundError:
         return None, ""
     except (OSError, ValueError) as error:

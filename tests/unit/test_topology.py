@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sot_tui.comm import topology
+from sot_tui.comm.config import FILE_LIMIT
 from sot_tui.comm.topology import Box, Topology, Unlisted
 
 GOOD = """\ufeff# the boxes
@@ -87,6 +88,15 @@ def test_topology_when_one_rule_is_broken_then_the_whole_file_says_nothing(text:
     assert isinstance(found, Unlisted)
     assert found.why.startswith(environ["XDG_CONFIG_HOME"])
     assert why in found.why
+    assert not topology.names_hub(environ, "a")
+
+
+def test_topology_when_the_file_is_too_large_then_no_part_of_it_counts() -> None:
+    """What stands behind the bound may break a rule, and one broken rule is a file that says nothing."""
+    environ = written('hub = "a"\n' + HUB + "#" * FILE_LIMIT + '\nhub = "b"\n')
+    found = topology.read(environ)
+    assert isinstance(found, Unlisted)
+    assert found.why.endswith("hosts.toml: File too large")
     assert not topology.names_hub(environ, "a")
 
 
