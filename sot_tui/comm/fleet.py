@@ -368,6 +368,8 @@ class Counts(NamedTuple):
     by_state: Mapping[State, int]
     mail: int
     """Mail for the operator that they have not opened."""
+    doubted: int = 0
+    """How many of the working ones are doubted: nothing was heard of them for long."""
 
 
 class Reason(NamedTuple):
@@ -544,17 +546,23 @@ def _derived(fleet: Fleet, one: Agent, now: float) -> Shown:
     if one.label:
         return _unjoined(row_of(fleet, one), state)
     if state is State.STALE:
-        return _stale(one, now)
+        return _stale(fleet, one, now)
     since = seconds_of(one.status_at)
     if one.state is None:
         said = "spawning" if one.status == "spawning" else "no hook has spoken since it joined"
         return Shown(State.SILENT, State.SILENT.value, said, seconds_of(one.joined), doubtful=True)
-    if one.state is State.WORKING and (since is None or now - since >= fleet.doubt_secs):
+    if one.state is State.WORKING and _is_doubted(fleet, one, now):
         return Shown(one.state, "working?", one.summary, since, doubtful=True)
     if one.state is State.DONE and not is_here(fleet, one):
         said = f"{OTHER_BOX} · {one.summary}" if one.summary else OTHER_BOX
         return Shown(one.state, one.state.value, said, since, doubtful=True)
     return Shown(one.state, one.state.value, one.summary, since)
+
+
+def _is_doubted(fleet: Fleet, one: Agent, now: float) -> bool:
+    """Tell whether what a working one said is too old to be trusted."""
+    at = seconds_of(one.status_at)
+    return at is None or now - at >= fleet.doubt_secs
 
 
 def _unjoined(row: RowSeen | None, state: State) -> Shown:
@@ -575,9 +583,12 @@ def _your_line(fleet: Fleet, one: Agent) -> Shown:
     return Shown(State.YOU, State.YOU.value, "no new mail", None, doubtful=True)
 
 
-def _stale(one: Agent, now: float) -> Shown:
+def _stale(fleet: Fleet, one: Agent, now: float) -> Shown:
     seen = seconds_of(one.last_seen)
     words = [f"last seen {age_text(now - seen)} ago" if seen is not None else "never seen"]
+    unread = fleet.mail_of(one.handle).unread
+    if unread:
+        words.append(f"{unread} unread, x removes it")
     if one.state not in {None, State.IDLE}:
         words.append(f"was {_state_word(one)}{': ' + one.summary if one.summary else ''}")
     return Shown(State.STALE, State.STALE.value, " · ".join(words), seen, doubtful=True)
@@ -643,9 +654,13 @@ def order(fleet: Fleet, now: float) -> tuple[str, ...]:
 def counts(fleet: Fleet, now: float) -> Counts:
     """Return the numbers of the header at `now`."""
     by_state = dict.fromkeys(State, 0)
+    doubted = 0
     for one in lines(fleet):
-        by_state[state_of(fleet, one, now)] += 1
-    return Counts(len(needs_you(fleet, now)), MappingProxyType(by_state), fleet.mail_of(fleet.operator).for_person)
+        state = state_of(fleet, one, now)
+        by_state[state] += 1
+        doubted += state is State.WORKING and _is_doubted(fleet, one, now)
+    mail = fleet.mail_of(fleet.operator).for_person
+    return Counts(len(needs_you(fleet, now)), MappingProxyType(by_state), mail, doubted)
 
 
 def title(fleet: Fleet, now: float) -> str:
@@ -657,7 +672,11 @@ def title(fleet: Fleet, now: float) -> str:
         return f"{name}: the registry cannot be read"
     found = counts(fleet, now)
     told = [f"{found.needs} need{'s' if found.needs == 1 else ''} you"] if found.needs else []
-    told += [f"{found.by_state[state]} {state.value}" for state in _TITLED if found.by_state[state]]
+    for state in _TITLED:
+        doubted = found.doubted if state is State.WORKING else 0
+        sure = found.by_state[state] - doubted
+        told += [f"{sure} {state.value}"] if sure else []
+        told += [f"{doubted} {state.value}?"] if doubted else []
     return f"{name}: {', '.join(told) or 'nobody needs you'}"
 
 
@@ -765,7 +784,7 @@ def _why(fleet: Fleet, one: Agent, now: float) -> str:
     if not is_live(fleet, one, now):
         return f"it was not seen for ten minutes or more; before that: {said}"
     tail = ""
-    if one.state is State.WORKING and (at is None or now - at >= fleet.doubt_secs):
+    if one.state is State.WORKING and _is_doubted(fleet, one, now):
         tail = "; no heartbeat since, so it may have stopped"
     if one.state is State.DONE and not is_here(fleet, one):
         tail = f"; {OTHER_BOX}"

@@ -35,6 +35,7 @@ def fleet_object(fleet: Fleet, now: float) -> dict[str, Any]:
             "needs_you": counted.needs,
             "mail": counted.mail if fleet.mail_of(fleet.operator).trust is MailCount.COUNTED else None,
             **{state.value: number for state, number in counted.by_state.items()},
+            "working?": counted.doubted,
         },
         "needs_you": [need_object(wanted) for wanted in rules.needs_you(fleet, now)],
         "registry_lock": _lock_object(fleet.lock, now),

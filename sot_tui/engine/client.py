@@ -233,6 +233,8 @@ class BroadcastDone:
     """The FAILED line of each handle that has no copy."""
     left: tuple[str, ...] = ()
     """Those handles, in the same order; sending again is for them."""
+    reached: int = 0
+    """How many have a copy now."""
 
 
 @dataclass(frozen=True, slots=True)

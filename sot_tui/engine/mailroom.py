@@ -89,7 +89,8 @@ class Mailroom:
                 failed[handle] = outcome.sentence
         reached = len(wanted) - len(failed)
         count = f"{reached} of {len(wanted)}" if failed else f"{reached}"
-        return BroadcastDone(not failed, f"Broadcast to {count} agent(s).", tuple(failed.values()), tuple(failed))
+        words = f"Broadcast to {count} agent(s)."
+        return BroadcastDone(not failed, words, tuple(failed.values()), tuple(failed), reached)
 
     def _sender(self, target: str) -> Context | str:
         """Return who a message is sent as, verified afresh, or the FAILED line that says why nobody."""

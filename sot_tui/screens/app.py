@@ -27,6 +27,7 @@ from sot_tui.comm.config import Source
 from sot_tui.comm.fleet import Fleet
 from sot_tui.comm.home import home_here
 from sot_tui.comm.text import speaks_utf8, visible
+from sot_tui.engine.client import Outcome
 from sot_tui.screens import themes
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.coming import ComingClient
@@ -214,13 +215,17 @@ class SotApp(App[None]):
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(CommandPalette(placeholder="an action, or a handle …", id="--command-palette"))
 
+    def action_help_quit(self) -> None:
+        """Answer Ctrl+C, which ends other programs: name the key that ends this one."""
+        self.desk.say(Outcome(good=True, sentence="q closes the dashboard (while you type: esc first)"))
+
     def action_keys(self) -> None:
         """Show the keys that work here."""
         from sot_tui.screens.help import HelpScreen
 
         screen = self.screen
         if isinstance(screen, Place) and not isinstance(screen, HelpScreen):
-            self.push_screen(HelpScreen(self.desk, screen.WHERE))
+            self.push_screen(HelpScreen(self.desk, screen.WHERE, screen.signs(), states=screen.shows_handles()))
 
 
 def main(*, readonly: bool = False) -> int:

@@ -53,6 +53,14 @@ def write_to(desk: Desk, handle: str) -> ComposeScreen:
     return ComposeScreen(desk, desk.drafts.open(Draft(slot_of_handle(handle), handle)))
 
 
+def answer(desk: Desk, handle: str, question: str) -> ComposeScreen:
+    """Return the screen for the answer to what a handle asks, which it quotes."""
+    asked = "\n".join(f"> {show.paragraph(line)}".rstrip() for line in question.split("\n"))
+    text = f"@{handle} asks:\n{asked}\n\n"
+    draft = Draft(slot_of_handle(handle), handle, text, question.split("\n", 1)[0][:ABOUT_CHARS], prefill=text)
+    return ComposeScreen(desk, desk.drafts.open(draft))
+
+
 def anew(desk: Desk) -> ComposeScreen:
     """Return the screen for a message whose receiver is still open."""
     return ComposeScreen(desk, desk.drafts.open(Draft(slot_of_handle(""))))

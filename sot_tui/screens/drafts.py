@@ -58,6 +58,8 @@ class Draft:
     """It goes to everybody."""
     left: tuple[str, ...] = ()
     """Whom a broadcast has not reached; empty before the first try."""
+    reached: int = 0
+    """How many the last try of a broadcast reached."""
     prefill: str = ""
     """The text it began with; as long as it says nothing else, there is nothing to keep."""
     waits: bool = False
@@ -83,9 +85,12 @@ class Draft:
 class DraftBox:
     """All drafts of one dashboard."""
 
-    def __init__(self, client: Client, say: Callable[[Outcome], None]) -> None:
+    def __init__(
+        self, client: Client, say: Callable[[Outcome], None], filed: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`filed` is told to whom a message was filed."""
         self._client = client
-        self._say = say
+        self._say, self._filed = say, filed
         self._by_slot: dict[str, Draft] = {}
 
     def get(self, slot: str) -> Draft | None:
@@ -156,7 +161,9 @@ class DraftBox:
         else:
             draft.refused = "\n".join(lines)
             await self.keep(draft)
-        self._say(Outcome(good, sentence))
+        # A broadcast that has reached some is no failure; whom it did not reach is kept, and named there.
+        some = draft.to_all and not good and draft.reached > 0
+        self._say(Outcome(good or some, f"{sentence} Press u for those it did not reach." if some else sentence))
         return good
 
     def wait_for_session(self, row: str, to: str, text: str) -> Draft:
@@ -184,9 +191,11 @@ class DraftBox:
 
     async def _send(self, draft: Draft) -> tuple[bool, str, list[str]]:
         outcome = await self._client.do(Send(draft.to, draft.text))
+        if outcome.good:
+            self._filed(draft.to)
         return outcome.good, outcome.sentence, [] if outcome.good else [outcome.sentence]
 
     async def _send_to_all(self, draft: Draft) -> tuple[bool, str, list[str]]:
         done = await self._client.do(Broadcast(draft.text, draft.left))
-        draft.left = done.left
+        draft.left, draft.reached = done.left, done.reached
         return done.good, done.sentence, [] if done.good else [done.sentence, *done.failed]

@@ -174,6 +174,10 @@ class EventsScreen(Place[None]):
             self.app.copy_to_clipboard(show.plain(line.text))
             self.desk.say(Outcome(good=True, sentence="copied the line to the terminal's clipboard"))
 
+    def signs(self) -> tuple[tuple[str, str], ...]:
+        """Return what the sign before a line means."""
+        return (("!", "this did not go well"),)
+
     def action_back(self) -> None:
         """Show every line again; when they are, go back."""
         if self._filter.display:

@@ -155,6 +155,11 @@ class FoundScreen(LettersScreen):
 class SearchScreen(FoundScreen):
     """A search over all inboxes by words."""
 
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        self._copies: dict[str, list[str]] = {}
+        """The messages of each line of the index."""
+
     AUTO_FOCUS = "#search-words"
     WHO_CELLS = 34
 
@@ -171,6 +176,29 @@ class SearchScreen(FoundScreen):
     def take_keys(self) -> None:
         """Take the words."""
         self.set_focus(self.piece("search-words", Field))
+
+    def order(self) -> list[str]:
+        """Return what was found, the newest first; the copies of one broadcast are one line of it."""
+        me = self.desk.fleet.operator
+        self._copies = {}
+        for key in super().order():
+            letter = self._letters[key]
+            one = key
+            if letter.kind is Kind.BROADCAST:
+                one = f"all/{letter.sender}/{letter.at}/{letter.chars}/{letter.text}"
+            self._copies.setdefault(one, []).append(key)
+        for copies in self._copies.values():
+            copies.sort(key=lambda key: self._letters[key].inbox != me)  # one's own copy is the one that is opened
+        return list(self._copies)
+
+    def letter_of(self, key: str) -> Letter | None:
+        """Return the message of a line, of a broadcast one of its copies."""
+        copies = self._copies.get(key)
+        return self._letters.get(copies[0]) if copies else None
+
+    def _copies_of(self, letter: Letter) -> int:
+        mine = _key(letter)
+        return next((len(copies) for copies in self._copies.values() if mine in copies), 1)
 
     def typing(self) -> Where | None:
         """Return that the words of a search are typed, while they are."""
@@ -200,10 +228,13 @@ class SearchScreen(FoundScreen):
 
     def say_title(self) -> None:
         """Say how much was found."""
-        self.entitle("search in all inboxes", f"{len(self._letters):,} found" if self.words or self._letters else "")
+        self.entitle("search in all inboxes", f"{len(self._copies):,} found" if self.words or self._letters else "")
 
     def who(self, letter: Letter) -> str:
         """Return from whom to whom."""
+        count = self._copies_of(letter)
+        if count > 1:
+            return f"{letter.sender or '?'} → all ({count} inboxes)"
         return f"{letter.sender or '?'} → {letter.inbox}"
 
     def empty_words(self) -> str:
@@ -255,6 +286,10 @@ class SentScreen(FoundScreen):
         """Return to whom."""
         return f"→ {letter.inbox}{' (all)' if letter.kind is Kind.BROADCAST else ''}"
 
+    def signs(self) -> tuple[tuple[str, str], ...]:
+        """Return what the signs of sent messages mean."""
+        return ((show.UNREAD, "its receiver has not read it yet"), (show.READ, "its receiver has read it"))
+
     def action_sent(self) -> None:
         """Go back."""
         self.dismiss()
@@ -302,6 +337,10 @@ class ThreadsScreen(FoundScreen):
             text,
             *rest,
         )
+
+    def signs(self) -> tuple[tuple[str, str], ...]:
+        """Return what the sign and the number of a thread mean."""
+        return ((show.NEW, "something in it is new"), ("a number", "how many messages it has, both ways"))
 
     def say_title(self) -> None:
         """Say whose threads, and how many."""

@@ -77,7 +77,7 @@ def counts_words(found: rules.Counts, room: int) -> Content:
     words = f"{needs} need{'s' if needs == 1 else ''} you" if needs else "nobody needs you"
     first = Content.styled(words, "b $state-blocked" if needs else "$state-done")
     there = [(state, word) for state, word in _COUNTED if found.by_state[state]]
-    spelled = [Content.styled(f"{found.by_state[state]} {word}", _state_style(state)) for state, word in there]
+    spelled = [_told(found, state, word) for state, word in there]
     shapes = [
         Content.styled(f"{show.SHAPES[state]} {found.by_state[state]}", _state_style(state)) for state, _ in there
     ]
@@ -88,6 +88,14 @@ def counts_words(found: rules.Counts, room: int) -> Content:
     while shapes and _DOT.join([first, *shapes]).cell_length > room:
         shapes.pop()
     return _DOT.join([first, *shapes])
+
+
+def _told(found: rules.Counts, state: State, word: str) -> Content:
+    """Return a count in words; those of whom nothing was heard for long are counted apart."""
+    count, doubted = found.by_state[state], found.doubted if state is State.WORKING else 0
+    told = [Content.styled(f"{count - doubted} {word}", _state_style(state))] if count > doubted else []
+    told += [Content.styled(f"{doubted} {word}?", "$foreground 60%")] if doubted else []
+    return _DOT.join(told)
 
 
 _DOT = Content.styled(" · ", "$foreground 40%")
@@ -130,14 +138,19 @@ def heads(cells: Columns) -> str:
     return head + "  " + show.fit("AGENT", cells.agent) + "  " + show.fit("HOST", cells.host)
 
 
-def line(fleet: Fleet, key: str, cells: Columns, now: float, *, chosen: bool) -> tuple[Piece, ...]:
+def line(
+    fleet: Fleet, key: str, cells: Columns, now: float, *, chosen: bool, answered: float | None = None
+) -> tuple[Piece, ...]:
     """Return the line of a handle, or of a row without one; nothing when it is gone."""
     one = rules.line_of(fleet, key)
     if one is None:
         return ()
     old = fleet.registry.reading is Reading.UNREADABLE
     needed = rules.need(fleet, one, now) is not None
-    return tuple(_pieces(fleet, one, rules.derive(fleet, one, now), cells, _Manner(chosen, needed, old, now)))
+    shown = rules.derive(fleet, one, now)
+    if answered is not None:
+        shown = shown._replace(summary=f"you answered {age_text(now - answered)} ago · {shown.summary}")
+    return tuple(_pieces(fleet, one, shown, cells, _Manner(chosen, needed, old, now)))
 
 
 class _Manner(NamedTuple):
@@ -153,12 +166,16 @@ def _pieces(fleet: Fleet, one: Agent, shown: Shown, cells: Columns, manner: _Man
     weak = "dim" if manner.old or shown.doubtful else ""
     state_part = "dim" if manner.old or (shown.doubtful and shown.state is State.WORKING) else part
     handle_part = "dim" if manner.old else "strong" if manner.needed else weak
+    aside = rules.is_set_aside(fleet, one)
+    if aside:
+        state_part = handle_part = weak = "dim"
     pieces = [
         Piece("▌ " if manner.chosen else "  ", "bar"),
-        Piece(f"{show.SHAPES[shown.state]} ", state_part),
+        # The key that set it aside marks the shape, so that it is told where there is no word.
+        Piece(f"{show.SHAPES[shown.state]}{'z' if aside else ' '}", state_part),
     ]
     if cells.state:
-        pieces.append(Piece(show.fit(shown.word, cells.state), state_part))
+        pieces.append(Piece(show.fit("aside" if aside else shown.word, cells.state), state_part))
     pieces.append(Piece(show.fit(show.plain(rules.called(one)), cells.handle), handle_part))
     if cells.state:
         pieces.append(Piece("  " + show.fit(show.plain(shown.summary), cells.summary), weak))

@@ -45,9 +45,13 @@ class HelpScreen(Dialog[None]):
     AUTO_FOCUS = "#help"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.HELP)]
 
-    def __init__(self, desk: Desk, below: Where) -> None:
+    def __init__(
+        self, desk: Desk, below: Where, signs: tuple[tuple[str, str], ...] = (), *, states: bool = True
+    ) -> None:
+        """`signs` are those of the screen below, each with what it means; `states` are the shapes of handles."""
         super().__init__(desk)
         self._below = below
+        self._signs, self._states = signs, states
 
     def compose(self) -> ComposeResult:
         """Lay out the keys, the keys of every list, and what the shapes mean."""
@@ -76,8 +80,13 @@ class HelpScreen(Dialog[None]):
         lines += [self._key_line(action) for action in actions.of(Where.EVERYWHERE)]
         lines += [Content(""), Content.styled("Keys in a list", "b")]
         lines += [self._key_line(action) for action in actions.of(Where.LINES)]
-        lines += [Content(""), Content.styled("Shapes", "b")]
-        for state, meaning in _MEANING.items():
+        if self._signs:
+            lines += [Content(""), Content.styled("Signs here", "b")]
+            lines += [self._line(sign, meaning, "b $foreground") for sign, meaning in self._signs]
+        if self._states:
+            lines += [Content(""), Content.styled("Shapes of handles", "b")]
+            lines.append(self._line("…z", "you set its need aside with z, until something changes", "$foreground 60%"))
+        for state, meaning in _MEANING.items() if self._states else ():
             lines.append(self._line(f"{show.SHAPES[state]} {state.value}", meaning, f"$state-{show.PARTS[state]}"))
         return Content("\n").join(lines)
 

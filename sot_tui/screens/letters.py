@@ -101,6 +101,15 @@ class LettersScreen(Place[None]):
             return "" if letter.opened else show.NEW
         return show.READ if letter.read else show.UNREAD
 
+    def signs(self) -> tuple[tuple[str, str], ...]:
+        """Return what the signs before a message mean."""
+        return (
+            (show.NEW, "a message in your own mail that you have not opened"),
+            ("no sign", "a message in your own mail that you have opened"),
+            (show.UNREAD, "in another's mail: its reader has not read it yet"),
+            (show.READ, "in another's mail: its reader has read it"),
+        )
+
     def who(self, letter: Letter) -> str:
         """Return who stands beside a message in the index."""
         return letter.sender or "?"

@@ -202,6 +202,15 @@ class LocksScreen(Place[None]):
         """Offer to recover only what this box proves dead; for any other lock the dialog says who can."""
         return super().offers(name) and (name != "recover" or self.desk.fleet.lock.dead)
 
+    def signs(self) -> tuple[tuple[str, str], ...]:
+        """Return what the signs before a lock mean."""
+        return (
+            ("●", "the registry lock is free"),
+            ("◐", "it is held, as for every write"),
+            ("◆", "the registry lock has been held for too long"),
+            ("└", "the marker of who reclaims a dead holder's lock"),
+        )
+
     def action_back(self) -> None:
         """Go back."""
         self.dismiss()

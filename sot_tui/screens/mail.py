@@ -112,6 +112,15 @@ class MailScreen(LettersScreen):
             if self._polls:
                 self._read()
 
+    def signs(self) -> tuple[tuple[str, str], ...]:
+        """Return what the signs of this mail mean: in one's own it is what is new, elsewhere what is read."""
+        yours, others = super().signs()[:2], super().signs()[2:]
+        return yours if self.own else others
+
+    def shows_handles(self) -> bool:
+        """Tell whether the handles are beside it."""
+        return self._beside.display
+
     def on_resize(self) -> None:
         """Lay it out anew; the handles, when they are hidden now, keep no keys."""
         self._beside.fleet_changed()
@@ -336,7 +345,9 @@ class MailScreen(LettersScreen):
         """Say why there is no message."""
         if self._page.total and self.piece("index", Lines).selected is not None:
             return "this message is being read …"
-        return (self._page.fault or "no mail") if self._looked else ""
+        if self._page.fault:
+            return f"{self._page.fault} · R reads it again; sot-tui doctor says what is wrong"
+        return "no mail" if self._looked else ""
 
     def opened(self, letter: Letter) -> None:
         """Keep that a message was opened."""

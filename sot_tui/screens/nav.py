@@ -225,7 +225,7 @@ class NavScreen(Place[None]):
         if not self._settled and order:
             # The first counts of mail may still bring somebody to the top, and nobody has chosen a line yet.
             lines.select(order[0])
-            self._settled = fleet.mail.keys() >= fleet.agents.keys()
+            self._settled = not nobody and fleet.mail.keys() >= fleet.agents.keys()
         hides_all = not order and not nobody
         lines.set_class(nobody or hides_all, "few")
         empty.display = nobody or hides_all
@@ -286,7 +286,8 @@ class NavScreen(Place[None]):
 
     def _paint(self, handle: str, width: int, chosen: bool) -> tuple[Piece, ...]:
         del width  # the columns have it
-        return handles.line(self.desk.fleet, handle, self._columns, self.desk.now(), chosen=chosen)
+        answered = self.desk.answered_at(handle)
+        return handles.line(self.desk.fleet, handle, self._columns, self.desk.now(), chosen=chosen, answered=answered)
 
     # -- the filter --------------------------------------------------------------------------------------------------
 
@@ -336,6 +337,10 @@ class NavScreen(Place[None]):
         lines.select(handle)
         lines.repaint()
         lines.focus()
+
+    def shows_handles(self) -> bool:
+        """Tell that the handles are what this screen shows."""
+        return True
 
     # -- what is open beside it ----------------------------------------------------------------------------------------
 
@@ -467,7 +472,10 @@ class NavScreen(Place[None]):
         """Write to the selected handle."""
         from sot_tui.screens import compose
 
-        return self.app.push_screen(compose.write_to(self.desk, self._chosen().handle))
+        one = self._chosen()
+        if one.state is State.BLOCKED and one.summary:
+            return self.app.push_screen(compose.answer(self.desk, one.handle, one.summary))
+        return self.app.push_screen(compose.write_to(self.desk, one.handle))
 
     def action_compose(self) -> AwaitMount:
         """Write to anybody."""
@@ -590,7 +598,11 @@ class NavScreen(Place[None]):
 
     @work(group="answer", exit_on_error=False)
     async def _answer(self, row: str, key: str, dialog: RowDialog) -> None:
-        self.desk.say(await self.desk.client.do(AnswerDialog(row, key, dialog.lines)))
+        outcome = await self.desk.client.do(AnswerDialog(row, key, dialog.lines))
+        self.desk.say(outcome)
+        asked = next((one for one in rules.lines(self.desk.fleet) if self._row_id(self.desk.fleet, one) == row), None)
+        if outcome.good and asked is not None:
+            self.desk.have_answered(asked.handle)
         self._look_for_dialog()
 
     def _dialog_of(self, fleet: Fleet, one: Agent | None) -> RowDialog:

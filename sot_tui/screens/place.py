@@ -124,6 +124,16 @@ class Place(Screen[T]):
         """A click does nothing to a line that only just came under the pointer."""
         self.desk.refuse("the list moved just before the click, so nothing was done: click again")
 
+    # -- the help ------------------------------------------------------------------------------------------------------
+
+    def signs(self) -> tuple[tuple[str, str], ...]:
+        """Return the signs that stand in this screen's list, each with what it means."""
+        return ()
+
+    def shows_handles(self) -> bool:
+        """Tell whether handles stand on this screen, with the shapes of their states."""
+        return False
+
     # -- the key line --------------------------------------------------------------------------------------------------
 
     OFFERS: ClassVar[bool] = False

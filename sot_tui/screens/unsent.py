@@ -190,6 +190,10 @@ class UnsentScreen(Place[None]):
             await self.desk.drafts.drop(draft)
             self._show()
 
+    def signs(self) -> tuple[tuple[str, str], ...]:
+        """Return what the sign before a message means."""
+        return ((show.FAILED, "it was refused; without the sign it was not tried yet"),)
+
     def action_back(self) -> None:
         """Leave."""
         self.dismiss()

@@ -415,7 +415,7 @@ async def test_broadcast_refused(size: Size, theme: str, svg: SnapshotAssertion,
 
     def some(client: FakeClient) -> None:
         done = BroadcastDone(
-            good=False, sentence="Broadcast to 8 of 9 agent(s).", failed=(REFUSED,), left=("Old-laptop",)
+            good=False, sentence="Broadcast to 8 of 9 agent(s).", failed=(REFUSED,), left=("Old-laptop",), reached=8
         )
         client.answers[Broadcast] = done
 
