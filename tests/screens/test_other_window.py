@@ -49,7 +49,7 @@ async def test_window_when_its_engine_is_elsewhere_then_clears_writes_reads_and_
         await opened.until(lambda: opened.app.screen is not opened.nav, "a letter")
         await opened.pilot.press(*"yes", "ctrl+s")
         inbox = comm_home / "inbox" / "asks.jsonl"
-        await opened.until(lambda: inbox.exists() and b'"msg":"yes"' in inbox.read_bytes(), "it is filed")
+        await opened.until(lambda: inbox.exists() and b'yes"' in inbox.read_bytes(), "it is filed")
         await opened.until(lambda: opened.app.screen is opened.nav, "it is closed")
         await opened.pilot.press("e")
         await opened.until(lambda: "filed -> @asks" in opened.screen_text(), "the engine's own log")
