@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,9 +21,12 @@ REPLY = "Hello from the stand-in."
 class StandIn:
     """The server, while it is entered; `asked` are the bodies of the turns."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause_s: float = 0.0) -> None:
+        """`pause_s` is how long each piece of a slow answer is waited for: that of a turn which the wake began."""
         self.asked: list[dict[str, Any]] = []
-        asked = self.asked
+        self.streaming = threading.Event()
+        """Set while a slow answer is under way."""
+        asked, streaming = self.asked, self.streaming
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -30,7 +34,10 @@ class StandIn:
                 said = json.loads(body) if body.startswith(b"{") else {}
                 if self.path.partition("?")[0].endswith("/messages"):
                     asked.append(said)
-                    self._stream(_claude(said)) if said.get("stream") else self._json(_message(said))
+                    # What has no tools is no turn: a title is asked for beside it.
+                    is_turn = bool(said.get("tools")) and "[sot-comm]" in json.dumps(said.get("messages"))
+                    slow = pause_s if is_turn else 0.0
+                    self._stream(_claude(said, slow > 0), slow) if said.get("stream") else self._json(_message(said))
                 elif self.path.partition("?")[0].endswith("/responses"):
                     asked.append(said)
                     self._stream(_codex())
@@ -52,12 +59,18 @@ class StandIn:
                 self.end_headers()
                 self.wfile.write(data)
 
-            def _stream(self, events: list[dict[str, Any]]) -> None:
+            def _stream(self, events: list[dict[str, Any]], slow: float = 0.0) -> None:
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
                 self.end_headers()
+                if slow:
+                    streaming.set()
                 for event in events:
                     self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+                    self.wfile.flush()
+                    time.sleep(slow)
+                if slow:
+                    streaming.clear()
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -88,11 +101,15 @@ def _message(said: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _claude(said: dict[str, Any]) -> list[dict[str, Any]]:
+def _claude(said: dict[str, Any], is_long: bool = False) -> list[dict[str, Any]]:
+    more = [f"\n\nParagraph {number} of a slow answer." for number in range(4)] if is_long else []
     return [
         {"type": "message_start", "message": {**_message(said), "content": [], "stop_reason": None}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": REPLY}},
+        *(
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+            for text in (REPLY, *more)
+        ),
         {"type": "content_block_stop", "index": 0},
         {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": _USAGE},
         {"type": "message_stop"},

@@ -6,6 +6,7 @@ where its agent is not installed; nothing here reaches beyond this machine.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -126,6 +127,40 @@ async def test_claude_when_idle_with_unread_mail_then_it_gets_the_line_as_one_me
                 shown = await engine.rows.screen(row.id)
                 lines = prompt.text_of(shown.screen) if not hasattr(shown, "code") else ()
                 pytest.fail("\n".join([f"not woken: {engine.fleet.unwoken}", *lines]))
+
+
+async def test_claude_when_an_answer_comes_slowly_then_nothing_is_typed_into_the_turn(
+    supervised: Supervised, comm_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Contract, Waking: "so a working session is not typed into while its screen is still changing"."""
+    del supervised
+    _installed("claude")
+    project = _project(tmp_path / "api")
+    with StandIn(pause_s=2.5) as api:
+        _claude_settings(project, api, monkeypatch, trusted=True)
+        async with Engine(Home(str(comm_home)), os.environ) as engine:
+            await until(lambda: engine.rows is not None and engine.fleet.operator in engine.fleet.agents)
+            assert engine.rows is not None
+            row = await engine.rows.create(Wanted("api", str(project), agent="claude", agent_name="api-box"))
+            assert isinstance(row, Row), row
+            await _entry(engine, comm_home, row, "api-box")
+            assert (await engine.do(Send("api-box", "hello"))).good
+            await until(api.streaming.is_set, READY_SECS)
+            assert (await engine.do(Send("api-box", "and again"))).good
+            reasons: set[str] = set()
+            is_drawn = False
+            while api.streaming.is_set():
+                shown = await engine.rows.screen(row.id)
+                assert not isinstance(shown, Refused)
+                holds = prompt.read(shown.screen).verdict is prompt.Verdict.HOLDS
+                is_drawn |= not holds  # the first line is in the box until the agent has drawn that it was sent
+                assert not (is_drawn and holds)
+                assert "Queued" not in "".join(prompt.text_of(shown.screen))
+                why = engine.fleet.unwoken.get("api-box")
+                reasons |= {why.reason} if why else set()
+                await asyncio.sleep(0.05)
+            assert any(reason.startswith("a turn is at work") for reason in reasons), reasons
+            await until(lambda: json.dumps(api.asked[-1].get("messages")).count(WAKE_LINE) == 2, READY_SECS)
 
 
 async def test_codex_when_idle_with_unread_mail_then_nothing_is_typed_into_it(
