@@ -118,7 +118,8 @@ MUTATIONS = (
     _typist("a missed line is owed", "self._stage, self._typed_at, self.owes_enter = _Stage.LOOKS, None, False",
             "self._stage = _Stage.TYPED"),
     _typist("Enter is believed", "if prompt.read(sight.screen).verdict is not Verdict.HOLDS:", "if True:"),
-    Mutation("no veto at all, recorded", "sot_tui/wake/policy.py", "    if work:\n        return no(", "    if False:\n        return no(",
+    Mutation("no veto at all, recorded", "sot_tui/wake/policy.py",
+             "    if work:\n        return no(", "    if False:\n        return no(",
              f"{RECORDED} -k a_turn_is_at_work"),
 )  # fmt: skip
 
