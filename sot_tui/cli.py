@@ -35,6 +35,8 @@ VERBS = {
     "worktree-sync": "remind the sessions whose worktree is behind, or merge",
     "install": "put the script names (comm-poll.sh, ...) into the comm home",
     "service": "let systemd or launchd run the daemon, or no longer",
+    "notify": "tell a person who is away what an agent's hook says",
+    "notifyd": "take what the hooks say, and push each once",
     "doctor": "check that everything is set up, and say the next step",
     "info": "show every path and every setting",
     "web": "serve the dashboard to a browser of this machine",
