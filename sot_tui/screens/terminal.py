@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import selectors
+import sys
 from codecs import getincrementaldecoder
 from contextlib import suppress
 from queue import Full
@@ -111,6 +112,9 @@ class TerminalDriver(LinuxDriver):
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
+        # Textual draws on stderr alone, which a person may have sent into a file: nothing was seen then.
+        if (self._file is None or not self._file.isatty()) and sys.__stdout__ is not None:
+            self._file = sys.__stdout__
         if self._file is not None:
             self._file = Forgiving(self._file)  # type: ignore[assignment]  # the writing thread needs no more of it
         self._loop = asyncio.get_running_loop()

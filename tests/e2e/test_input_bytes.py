@@ -53,3 +53,19 @@ def test_dashboard_when_the_terminal_sends_what_is_no_key_then_it_goes_on(comm_h
     finally:
         child.close(force=True)
     assert comm_home.is_dir()
+
+
+def test_dashboard_when_stderr_goes_elsewhere_then_is_drawn_on_the_terminal_all_the_same(tmp_path: Path) -> None:
+    """`sot-tui 2>log` drew every frame into the log, and the person saw nothing."""
+    log = tmp_path / "log"
+    command = f"exec {sys.executable} -m sot_tui 2>{log}"
+    child = pexpect.spawn("sh", ["-c", command], dimensions=(30, 100), timeout=20, echo=False)
+    try:
+        child.expect(b"No session has joined yet")
+        child.kill(signal.SIGTERM)
+        child.expect(pexpect.EOF)
+        child.close()
+        assert child.exitstatus == 0
+        assert log.read_bytes() == b""
+    finally:
+        child.close(force=True)
