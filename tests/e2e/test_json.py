@@ -155,6 +155,7 @@ def test_list_when_an_inbox_is_being_written_then_its_number_is_null(joined: Box
     assert alpha["mail"] == {
         "counted": False,
         "unread": None,
+        "waiting": 0,
         "oldest": None,
         "words": "the inbox for @alpha-box is being written; try again",
     }

@@ -90,7 +90,7 @@ def test_subagent_when_its_shell_runs_a_verb_then_the_walk_takes_it_for_its_sess
     guarded = {agent for agent, entries in ENTRIES.items() if any(entry.words == "subagent" for entry in entries)}
     assert guarded == {"claude"}
     root = Path(__file__).parents[2]
-    skill = next(path for below in ("docs", "sot_tui") for path in root.joinpath(below).rglob("SKILL.md"))
+    skill = root / "sot_tui/skills/sot-comm/SKILL.md"
     told = " ".join(skill.read_text(encoding="utf-8").split())
     assert (
         "A subagent, and an agent that you start inside your session, has no handle: it neither sends nor reads" in told
