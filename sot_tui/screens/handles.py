@@ -170,9 +170,10 @@ def _pieces(fleet: Fleet, one: Agent, shown: Shown, cells: Columns, manner: _Man
     if aside:
         state_part = handle_part = weak = "dim"
     pieces = [
-        Piece("▌ " if manner.chosen else "  ", "bar"),
-        # The key that set it aside marks the shape, so that it is told where there is no word.
-        Piece(f"{show.SHAPES[shown.state]}{'z' if aside else ' '}", state_part),
+        Piece("▌" if manner.chosen else " ", "bar"),
+        # The key that set it aside stands before the shape, so that it is told where there is no word.
+        Piece("z" if aside else " ", "dim"),
+        Piece(f"{show.SHAPES[shown.state]} ", state_part),
     ]
     if cells.state:
         pieces.append(Piece(show.fit("aside" if aside else shown.word, cells.state), state_part))

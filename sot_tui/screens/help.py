@@ -85,7 +85,7 @@ class HelpScreen(Dialog[None]):
             lines += [self._line(sign, meaning, "b $foreground") for sign, meaning in self._signs]
         if self._states:
             lines += [Content(""), Content.styled("Shapes of handles", "b")]
-            lines.append(self._line("…z", "you set its need aside with z, until something changes", "$foreground 60%"))
+            lines.append(self._line("z◆ aside", "z set its need aside, until something changes", "$foreground 60%"))
         for state, meaning in _MEANING.items() if self._states else ():
             lines.append(self._line(f"{show.SHAPES[state]} {state.value}", meaning, f"$state-{show.PARTS[state]}"))
         return Content("\n").join(lines)

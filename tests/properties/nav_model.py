@@ -269,6 +269,10 @@ class World:
         recorded = "" if state == "no signal" else state
         return (recorded, at if isinstance(at, str) else "", *self.counted.get(handle, (0, "")))
 
+    def is_aside(self, handle: str) -> bool:
+        """Tell whether the person set aside what a handle says now."""
+        return self.aside.get(handle) == self.facts_of_need(handle)
+
     def need_of(self, handle: str) -> tuple[float, str] | None:
         """Return since when a handle needs the person, whatever was set aside, with the handle; else None."""
         state, _ = self.said(handle)
@@ -291,7 +295,7 @@ class World:
         found = []
         for handle in self.entries:
             needed = self.need_of(handle)
-            if needed is not None and self.aside.get(handle) != self.facts_of_need(handle):
+            if needed is not None and not self.is_aside(handle):
                 found.append(needed)
         return [handle for _, handle in sorted(found)]
 

@@ -646,14 +646,15 @@ class Play:
                 text[cells.mail + 6 + (cells.agent + 2 if cells.agent else 0) :].strip(),
             )
             want: list[tuple[str, object, object]] = [
-                ("bar", bar, "▌ " if line.handle == self.world.selected else "  "),
+                ("bar", bar[0], "▌" if line.handle == self.world.selected else " "),
+                ("aside", bar[1], "z" if self.world.is_aside(line.handle) else " "),
                 ("shape", shape, model.SHAPES[line.state] + " "),
                 ("handle", handle, model.cut(line.handle, cells.handle)),
                 ("mail", mail, line.mail),
                 ("age", aged, line.age),
             ]
             if cells.state:
-                want.append(("word", word, line.word))
+                want.append(("word", word, "aside" if self.world.is_aside(line.handle) else line.word))
                 if line.summary is not None and not line.only_begins:
                     want.append(("summary", summary, model.cut(line.summary, cells.summary).rstrip()))
                 elif line.summary is not None:
@@ -675,13 +676,19 @@ class Play:
         if told[0] != first:
             wrong.append(f"header {told[0]!r}, want {first!r}")
         states = world.by_state()
-        if self.size[0] >= ROOMY_CELLS and told[1:] != [f"{states[state]} {state}" for state in TOLD if states[state]]:
+        doubted = sum(world.line(handle).word == "working?" for handle in world.entries)
+        sure = {**states, "working": states["working"] - doubted}
+        spelled = [f"{sure[state]} {state}" for state in TOLD if sure[state]]
+        if doubted:
+            spelled.insert(bool(sure["working"]), f"{doubted} working?")
+        if self.size[0] >= ROOMY_CELLS and told[1:] != spelled:
             wrong.append(f"header {told}, want {states}")
         for token in told[1:]:
             for state in TOLD:
-                named = token.endswith(f" {state}") or token.startswith(model.SHAPES[state])
-                if named and str(states[state]) not in token.split():
-                    wrong.append(f"header {token!r}, want {states[state]}")
+                drawn = token.startswith(model.SHAPES[state])
+                count = states[state] if drawn else sure[state]
+                if (drawn or token.endswith(f" {state}")) and str(count) not in token.split():
+                    wrong.append(f"header {token!r}, want {count}")
         unread = world.counted.get(world.operator, (0, ""))[0]
         if self.says("#yours") != f"mail {unread}":
             wrong.append(f"header {self.says('#yours')!r}, want mail {unread}")

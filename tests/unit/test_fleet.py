@@ -337,7 +337,7 @@ def test_filter_when_a_handle_is_gone_then_it_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("fleet", "words"),
     [
-        pytest.param(fleet_of(ALL), "sot box: 2 need you, 1 working, 1 done", id="counts"),
+        pytest.param(fleet_of(ALL), "sot box: 2 need you, 1 working?, 1 done", id="counts"),
         pytest.param(fleet_of({"a": BLOCKED}), "sot box: 1 needs you", id="one"),
         pytest.param(fleet_of({"a": IDLE}), "sot box: nobody needs you", id="nobody"),
         pytest.param(fleet_of({}, host=""), "sot: nobody needs you", id="no-host"),
