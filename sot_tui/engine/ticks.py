@@ -20,6 +20,7 @@ from sot_tui.comm.clock import seconds_of
 from sot_tui.comm.fleet import Unwoken
 from sot_tui.comm.registry_text import Registry
 from sot_tui.engine.client import Kind, Known
+from sot_tui.engine.rows import agents
 from sot_tui.engine.rows.row import LATCHED, Phase, Refused
 from sot_tui.wake import policy, prompt
 from sot_tui.wake.policy import UNSEEN, Due, RowFacts, Rung, Sight
@@ -293,8 +294,10 @@ class Wakes:
     def _is_set_to_vim(self, row: Row) -> bool:
         """Tell whether vim mode stands in any settings that the row's agent reads."""
         home = self._environ.get("HOME", "")
-        own = self._environ.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
-        of_all = f"{own}/.claude.json" if "CLAUDE_CONFIG_DIR" in self._environ else f"{home}/.claude.json"
+        said = agents.account_folder(self._environ, row.account) if row.account else ""
+        said = said or self._environ.get("CLAUDE_CONFIG_DIR", "")
+        own = said or f"{home}/.claude"
+        of_all = f"{said or home}/.claude.json"
         project = f"{row.root}/.claude"
         names = (of_all, f"{own}/settings.json", f"{project}/settings.json", f"{project}/settings.local.json")
         return any(self._names_vim(name) for name in names)

@@ -237,6 +237,31 @@ async def test_draft_when_in_the_box_then_it_is_left_and_the_row_is_woken_once_i
     assert awake.submitted(row) == [WAKE_LINE]
 
 
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("{home}/.claude.json", '{"editorMode": "vim"}'),
+        ("{home}/.claude/settings.json", '{"editorMode":"vim"}'),
+        ("{project}/.claude/settings.local.json", '{ "editorMode" : "vim" }'),
+    ],
+)
+async def test_vim_when_it_stands_in_the_agent_s_settings_then_nothing_is_typed(
+    awake: Awake, file: str, said: str
+) -> None:
+    """NORMAL mode shows the very picture of a free prompt, and takes letters for commands."""
+    row = await awake.row("alpha")
+    path = Path(file.format(home=os.environ["HOME"], project=row.root))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(said)
+    awake.begin()
+    awake.mail("alpha")
+    await until(lambda: awake.why.get("alpha"))
+    assert awake.why["alpha"].reason == "vim mode: never typed into"
+    assert not [one for one in awake.log(row) if "got" in one]
+    path.write_text(said.replace("vim", "normal"))
+    await _woken(awake, row, "alpha")
+
+
 async def test_stop_hook_when_it_runs_then_nothing_is_typed_until_the_mark_is_gone(awake: Awake) -> None:
     """Contract, Waking: "A row whose registry entry carries a stop_at under a minute old"."""
     row = await awake.row("alpha")
