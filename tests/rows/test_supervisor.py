@@ -397,6 +397,23 @@ async def test_pointer_when_it_cannot_be_read_then_nothing_is_started(supervised
         assert capsules(row) == []
 
 
+async def test_record_when_it_is_damaged_then_nothing_is_started_and_it_is_told_once(
+    supervised: Supervised, project: Path
+) -> None:
+    async with supervised() as rows:
+        row = await made(rows, project)
+        await rows.end("api", "for the test")
+    (Path(folder_of(row)) / "voyages" / row.run / "run.json").write_bytes(b"{")
+    async with supervised() as rows:
+        assert now(rows).phase is Phase.UNREACHABLE
+        await until(lambda: rows.said)  # type: ignore[attr-defined]
+        await asyncio.sleep(2.5)  # one look and more
+        assert [line for line in rows.said if "run.json is damaged" in line] == rows.said  # type: ignore[attr-defined]
+        assert len(rows.said) == 1  # type: ignore[attr-defined]
+        assert "run.json is damaged" in now(rows).activation_error
+        assert capsules(row) == []
+
+
 async def test_handle_when_a_second_row_declares_it_then_the_first_has_it_no_more(
     supervised: Supervised, project: Path
 ) -> None:

@@ -442,8 +442,8 @@ class Rows:
             try:
                 run = await self._blocking(lambda: voyage.pointer(self._home.disk, folder))
             except Unreadable as fault:
-                self._set(kept, phase=Phase.UNREACHABLE, activation_error=fault.sentence)
-                self._told(f"row '{kept.row.slug}' is left alone: {fault.sentence}", False)
+                self._set(kept, phase=Phase.UNREACHABLE)
+                self._tell_of(kept, fault.sentence)
                 return
             if not run:
                 return
@@ -475,10 +475,16 @@ class Rows:
                     await asyncio.sleep(pause)
                     await self._restart(kept)
             except SotError as fault:
-                self._told(f"row '{kept.row.slug}': {fault.sentence}", False)
+                self._tell_of(kept, fault.sentence)
             except Exception as fault:  # noqa: BLE001  (the top of a row's task: whatever it is, a person is told)
                 said = (fault.strerror if isinstance(fault, OSError) else "") or f"{type(fault).__name__}: {fault}"
-                self._told(f"row '{kept.row.slug}': {said}", False)
+                self._tell_of(kept, said)
+
+    def _tell_of(self, kept: _Kept, fault: str) -> None:
+        """Tell what is wrong with a row, and keep it; what each look finds again is told once."""
+        if kept.row.activation_error != fault:
+            self._set(kept, activation_error=fault)
+            self._told(f"row '{kept.row.slug}': {fault}", False)
 
     async def _observed(self, kept: _Kept) -> float | None:
         """Look once; return after how long a crashed capsule is to be started again, None when it is not."""
@@ -560,7 +566,8 @@ class Rows:
         try:
             record = await self._blocking(lambda: voyage.record(self._home.disk, folder, row.run))
         except Unreadable as fault:  # it may have ended, or not: nothing is started, and nothing ended, on a guess
-            self._set(kept, phase=Phase.UNREACHABLE, activation_error=fault.sentence)
+            self._set(kept, phase=Phase.UNREACHABLE)
+            self._tell_of(kept, fault.sentence)
             return True
         if record is None:
             self._set(kept, phase=Phase.FOREIGN)
