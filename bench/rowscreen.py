@@ -98,7 +98,7 @@ def _out(pane: Pane) -> float:
     pane.forget()
     began = time.perf_counter()
     pane.press(_LEAVE)
-    found = pane.until("next.*filter")
+    found = pane.until("esc: all")
     pane.drain(0.2)
     return found - began
 
