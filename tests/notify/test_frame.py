@@ -57,6 +57,14 @@ def test_b13_frame_when_a_further_key_then_rejected() -> None:
     assert frames.decode(line(fields(dry_run=False))).dry_run is False
 
 
+@pytest.mark.parametrize("name", ["event", "workspace", *Event._fields])
+def test_keys_when_any_is_missing_then_rejected(name: str) -> None:
+    """Contract, Framing: "All event keys and workspace are required, even when their values are empty."."""
+    said = fields()
+    del (said if name in said else said["event"])[name]
+    refused(line(said))
+
+
 def test_b14_frame_when_workspace_stands_twice_then_rejected() -> None:
     refused(REFERENCE.replace(b'"workspace":"earth:3"', b'"workspace":"earth:3","workspace":"earth:3"'))
 

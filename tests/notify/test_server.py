@@ -14,7 +14,7 @@ import pytest
 from sot_tui.comm.clock import SystemClock
 from sot_tui.comm.home import home_here
 from sot_tui.notify import client, frame as frames, server as servers
-from sot_tui.notify.delivery import Channel
+from sot_tui.notify.delivery import Channel, Words
 from sot_tui.notify.frame import Frame
 from sot_tui.notify.server import CannotListen, Server
 from tests.notify.pieces import ASKED, ENDED, IDLE, PI_TURN, STOP, fields, line
@@ -33,7 +33,7 @@ DEADLINE_SECS = 10
 class Daemon:
     """A server in this process, with everything that it says and sends."""
 
-    def __init__(self, folder: Path, **more: object) -> None:
+    def __init__(self, folder: Path, words: Callable[[Event], Words] | None = None, **more: object) -> None:
         self.path = f"{folder}/run/steward/notifyd.sock"
         self.home = home_here()
         self.logged: list[str] = []
@@ -42,7 +42,7 @@ class Daemon:
         self.while_sending: Callable[[], object] = bool
         self.base = folder / "base"
         self.server = Server(
-            Channel(self.home, str(self.base), "earth", self.send, self.logged.append, self.logged.append),
+            Channel(self.home, str(self.base), "earth", self.send, self.logged.append, self.logged.append, words),
             self.logged.append,
             **more,  # type: ignore[arg-type]
         )
@@ -310,12 +310,50 @@ def test_stop_when_a_push_hangs_then_it_ends_within_its_bound(room: Path) -> Non
         heard(peer)
 
 
+def test_ack_when_nobody_hears_it_then_the_push_goes_all_the_same(daemon: Daemon) -> None:
+    """Contract, Failure semantics: "If an accepted acknowledgement is lost, the client falls back while the daemon may
+    also finish the accepted work, so duplicate delivery is possible."."""
+    go = Flag()
+    daemon.while_sending = lambda: go.set()  # noqa: PLW0108  (whatever it returns is not what a push answers)
+    with daemon.asked(line(fields(PI_TURN))):
+        pass  # gone before the answer
+    assert go.wait(DEADLINE_SECS)
+    assert daemon.tell(PI_TURN) == DUPLICATE
+
+
+def test_claim_when_nobody_could_compose_but_the_push_went_then_it_stays(room: Path) -> None:
+    """Contract, claims: "A successful fallback send after helper failure retains the claim."."""
+    served = Daemon(room, words=lambda _: Words(error="helper timed out"))
+    assert served.tell(PI_TURN) == ACCEPTED
+    assert served.tell(PI_TURN) == DUPLICATE
+    served.end()
+    assert [notice.body for notice in served.sent] == ["assistant"]
+
+
+def test_clients_when_two_hundred_come_at_once_then_each_is_answered_and_each_push_goes_once(daemon: Daemon) -> None:
+    answers: list[bytes] = []
+
+    def come(number: int) -> None:
+        answers.append(daemon.tell(PI_TURN._replace(completion_id=str(number % 100))))
+
+    threads = [Thread(target=come, args=(number,)) for number in range(200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (answers.count(ACCEPTED), answers.count(DUPLICATE)) == (100, 100)
+    assert len(daemon.sent) == 100
+
+
 # -- the client -------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def answering(path: Path, reply: bytes | None) -> Iterator[str]:
-    """Play a daemon that answers one client so, and never hangs up first unless it says nothing (None: mute)."""
+def answering(path: Path, reply: bytes | None, before: Callable[[], object] = bool) -> Iterator[str]:
+    """Play a daemon that answers one client so, after doing something else first.
+
+    It never hangs up by itself unless it says nothing; None keeps it mute.
+    """
     over = Flag()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path / "n.sock"))
@@ -325,6 +363,7 @@ def answering(path: Path, reply: bytes | None) -> Iterator[str]:
             peer, _ = listener.accept()
             with peer:
                 peer.recv(1 << 17)
+                before()
                 if reply is not None:
                     peer.sendall(reply)
                 if reply != b"":

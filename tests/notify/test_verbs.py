@@ -105,10 +105,11 @@ def test_b36_b39_notify_when_the_daemon_rejects_after_the_transcript_is_gone_the
     """Contract, Framing: "The daemon and inline fallback use the same prepared snapshot and never rescan"."""
     path = transcript(room, "captured")
     (room / "run" / "steward").mkdir(mode=0o700)
-    with answering(room / "run" / "steward", frames.encode_ack("rejected")) as listening:
+    with answering(room / "run" / "steward", frames.encode_ack("rejected"), path.unlink) as listening:
         os.rename(listening, room / "run" / "steward" / "notifyd.sock")
         assert notify(said={**STOP, "transcript_path": str(path)}, url=topic.url) == (0, "", "")
     assert topic.bodies == ["captured"]
+    assert not path.exists()
 
 
 def test_b41_notify_when_it_is_a_rehearsal_then_one_line_and_nothing_sent(room: Path, topic: Ntfy) -> None:
@@ -206,6 +207,24 @@ def test_notifyd_when_told_to_stop_then_it_ends_well_and_its_socket_is_gone(room
             assert b'msg="notify frame accepted" harness="pi" session_id="session-1"' in err
             assert not (room / "run" / "steward" / "notifyd.sock").exists()
     assert topic.bodies == ["assistant", "assistant"]
+
+
+def test_notifyd_when_it_is_killed_after_the_answer_then_that_push_is_lost_and_a_retry_is_taken_anew(
+    room: Path, topic: Ntfy
+) -> None:
+    """Contract, Failure semantics: "If notifyd crashes after accepted was observed but before delivery, ... that
+    notification can be lost", and "the empty claim store can admit an event delivered before the crash"."""
+    for is_killed in (True, False):
+        topic.script = [-1] if is_killed else []
+        with serving(topic.url) as process, socket.socket(socket.AF_UNIX) as peer:
+            peer.settimeout(50)
+            peer.connect(str(room / "run" / "steward" / "notifyd.sock"))
+            peer.sendall(line(fields(PI_TURN)))
+            assert peer.recv(100) == frames.encode_ack("accepted")
+            if is_killed:
+                process.kill()
+            assert peer.recv(100) == b""
+    assert topic.bodies[-1] == "assistant"
 
 
 def test_d6_notifyd_when_one_runs_already_then_the_second_refuses(room: Path, topic: Ntfy) -> None:
