@@ -105,7 +105,7 @@ async def test_own_mail_when_keys_only_pass_by_then_it_is_not_polled_until_a_per
         await opened.pilot.press("left")
         await turn_to(opened, ME)
         await opened.until(lambda: body(opened) == "for you")
-        assert "no cursor moves" in opened.says("#mail-title")
+        assert "you only look" in opened.says("#mail-title")
         opened.app.screen.time_passed()  # type: ignore[attr-defined]  # the mail
         await opened.pilot.pause()
         assert "●" in listed(opened)[0]

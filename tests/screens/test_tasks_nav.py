@@ -46,6 +46,12 @@ async def act(opened: Opened, way: str, key: str, label: str) -> None:
     await (opened.pilot.press(key) if way == "keys" else opened.click_key(label))
 
 
+async def refused(opened: Opened, key: str, label: str) -> None:
+    """Press the key of what cannot be done now: it is not offered to a mouse, and the key says why."""
+    await opened.until(lambda: f" {label}  " not in f"{opened.says('#keys')}  ", "it is not offered")
+    await opened.pilot.press(key)
+
+
 def ageless(said: str) -> str:
     """Return words in one line, without the ages that pass between two looks."""
     return re.sub(r"\d+[smhd]", "", " ".join(said.split()))
@@ -124,7 +130,7 @@ async def test_done_when_cleared_by_its_key_then_only_there_and_where_there_is_n
         assert opened.says("#message") == "cleared the done of @bb"
         assert entry(home, "aa")["done"] is True
         await choose(opened, "busy")
-        await act(opened, way, "d", "clear done")
+        await refused(opened, "d", "clear done")
         await opened.until(lambda: opened.says("#message") == "@busy has no done to clear")
 
 
@@ -166,7 +172,7 @@ async def test_next_when_asked_then_goes_round_who_needs_a_person_and_views_nobo
         assert entry(home, "ready")["done"] is True
         put(comm_home, asks=WORKING, ready=WORKING)
         await opened.until(lambda: "nobody needs you" in opened.says("#counts"))
-        await act(opened, way, "space", "next")
+        await refused(opened, "space", "next")
         await opened.until(lambda: opened.says("#message") == "nobody needs you")
 
 
@@ -183,7 +189,7 @@ async def test_aside_when_asked_then_is_kept_and_taken_back_and_says_why_not(com
         await opened.until(lambda: not set_aside.read(home, os.environ).by_handle)
         await opened.until(lambda: "1 needs you" in opened.says("#counts"))
         await choose(opened, "busy")
-        await act(opened, way, "z", "aside")
+        await refused(opened, "z", "aside")
         why = "@busy does not need you, so there is nothing to set aside"
         await opened.until(lambda: opened.says("#message") == why)
 
@@ -235,7 +241,7 @@ async def test_remove_when_answered_then_no_leaves_all_and_yes_takes_the_entry_a
         assert is_listed(home, "busy")
         assert inbox.read_text() == "x\n"
         await choose(opened, "busy")
-        await act(opened, way, "x", "end")
+        await refused(opened, "x", "end")
         why = "@busy is live: its own session gives it back (sot-tui leave)"
         await opened.until(lambda: opened.says("#message") == why)
 
