@@ -227,6 +227,49 @@ def test_notifyd_when_it_is_killed_after_the_answer_then_that_push_is_lost_and_a
     assert topic.bodies[-1] == "assistant"
 
 
+def composing(room: Path, code: str) -> str:
+    path = room / "composer"
+    path.write_text(f"#!/bin/sh\n{code}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_notifyd_when_a_program_composes_then_its_body_is_pushed_and_told_to_be_so(room: Path, topic: Ntfy) -> None:
+    """Contract, Failure semantics: "It cannot alter eligibility or urgency. Helper failure uses captured assistant
+    text"."""
+    helper = composing(room, 'read line; echo \'{"version":1,"ok":true,"body":"It is done."}\'')
+    for body, reason in (("It is done.", " (enriched)"), ("assistant", " (enrichment failed: helper unavailable)")):
+        if body == "assistant":
+            os.unlink(helper)
+        with serving(topic.url, STEWARD_HELPER_BIN=helper), socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(str(room / "run" / "steward" / "notifyd.sock"))
+            peer.sendall(line(fields(PI_TURN)))
+            assert peer.recv(100) == frames.encode_ack("accepted")
+            assert peer.recv(100) == b""
+        assert (topic.bodies[-1], topic.got[-1].headers["priority"]) == (body, "4")
+        assert logged(room)[-1]["reason"] == f"root completion{reason}"
+
+
+def test_notifyd_when_told_to_stop_while_a_program_composes_then_the_captured_text_goes(
+    room: Path, topic: Ntfy
+) -> None:
+    """Contract, Failure semantics: "notifyd shutdown cancels composition"."""
+    os.mkfifo(room / "started")
+    helper = composing(room, f'echo > "{room}/started"; exec sleep 1000')
+    with serving(topic.url, STEWARD_HELPER_BIN=helper) as process, socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(50)
+        peer.connect(str(room / "run" / "steward" / "notifyd.sock"))
+        peer.sendall(line(fields(PI_TURN)))
+        assert peer.recv(100) == frames.encode_ack("accepted")
+        assert (room / "started").read_text() == "\n"
+        process.terminate()
+        assert peer.recv(100) == b""
+        process.communicate(timeout=50)
+    assert process.returncode == 0
+    assert topic.bodies == ["assistant"]
+    assert logged(room)[0]["composition_error"] == "helper canceled"
+
+
 def test_d6_notifyd_when_one_runs_already_then_the_second_refuses(room: Path, topic: Ntfy) -> None:
     with serving(topic.url):
         env = {**os.environ, "STEWARD_NTFY_URL": topic.url}
