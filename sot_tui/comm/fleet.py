@@ -588,7 +588,7 @@ def _stale(fleet: Fleet, one: Agent, now: float) -> Shown:
     words = [f"last seen {age_text(now - seen)} ago" if seen is not None else "never seen"]
     unread = fleet.mail_of(one.handle).unread
     if unread:
-        words.append(f"{unread} unread, x removes it")
+        words.insert(0, f"{unread} unread, x removes it")
     if one.state not in {None, State.IDLE}:
         words.append(f"was {_state_word(one)}{': ' + one.summary if one.summary else ''}")
     return Shown(State.STALE, State.STALE.value, " · ".join(words), seen, doubtful=True)

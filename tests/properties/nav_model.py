@@ -250,6 +250,7 @@ class World:
         if not self.is_live(handle):
             seen = self.since(handle, "last_seen")
             words = "never seen" if seen is None else f"last seen {age(seen, self.now)} ago"
+            words = f"{unread} unread, x removes it · {words}" if unread else words
             return shown("stale", "stale", words, seen, begins=True)
         since = self.since(handle, "status_at")
         if state == "no signal":
