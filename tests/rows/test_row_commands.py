@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from contextlib import asynccontextmanager
@@ -26,7 +27,7 @@ from sot_tui.engine.client import (
     What,
 )
 from sot_tui.engine.service import Engine
-from tests.rows.conftest import until
+from tests.rows.conftest import DEADLINE_S, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -215,7 +216,9 @@ async def test_answer_when_the_very_dialog_stands_then_its_key_is_typed_and_the_
         assert "chosen" not in await shown(engine, row)
         done = await engine.do(AnswerDialog(row, "2", dialog.lines))
         assert done == Outcome(good=True, sentence="typed 2 for you into row 'api': Allow Bash?")
-        assert "chosen 2" in await shown(engine, row)
+        async with asyncio.timeout(DEADLINE_S):
+            while "chosen 2" not in await shown(engine, row):
+                await asyncio.sleep(0.02)
         late = await engine.do(AnswerDialog(row, "2", dialog.lines))
         assert not late.good
         assert "nothing was typed" in late.sentence
