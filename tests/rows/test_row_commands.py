@@ -217,7 +217,7 @@ async def test_answer_when_the_very_dialog_stands_then_its_key_is_typed_and_the_
         done = await engine.do(AnswerDialog(row, "2", dialog.lines))
         assert done == Outcome(good=True, sentence="typed 2 for you into row 'api': Allow Bash?")
         async with asyncio.timeout(DEADLINE_S):
-            while "chosen 2" not in await shown(engine, row):
+            while "chosen 2" not in await shown(engine, row):  # noqa: ASYNC110  (a fact of another process)
                 await asyncio.sleep(0.02)
         late = await engine.do(AnswerDialog(row, "2", dialog.lines))
         assert not late.good
