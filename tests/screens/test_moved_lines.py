@@ -96,7 +96,7 @@ async def test_lock_when_it_is_wedged_then_every_screen_says_so_and_leads_to_rec
         await pilot.pause()
         assert isinstance(app.screen, kind)
         banner = app.screen.query_one("#lock-banner", Words)
-        assert not banner.display
+        assert banner.styles.display == "none"
         await pilot.press("ctrl+r")
         assert "nothing to recover" in str(app.screen.query_one("#message", Words).content)
         await lay_out(pilot, client, lock=WEDGED)
