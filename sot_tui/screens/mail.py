@@ -100,7 +100,8 @@ class MailScreen(LettersScreen):
     def _entered(self) -> None:
         self.out_of_letter()
 
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+    @on(events.DescendantFocus)
+    def _gone_into(self, event: events.DescendantFocus) -> None:
         """Who goes into the mail means it."""
         if event.widget is not self._beside.lines:
             self._enter()
