@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from sot_tui.cli import VERBS
+from sot_tui import cli
 from tests.e2e.box import COMMAND, Box
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ WORDS: dict[str, list[str]] = {
     "worktree-new": ["one"],
 }
 """What a verb is given that needs words."""
+VERBS = [verb for verb in cli.VERBS if verb not in {"notifyd", "web"}]
+"""Every verb that ends by itself; the two that serve until they are told to stop have tests of their own."""
 CODES = {0, 1, 2, 3, 75}
 """The table of exit codes; the reader of no stream here goes away in the middle, which would be 141."""
 AT_ONCE = 8
