@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from-pyproject
 
 .DEFAULT_GOAL := help
-.PHONY: help env run install uninstall demo test fast check bench torture live snapshots pictures docs
+.PHONY: help env run install uninstall demo test again fast check bench torture live snapshots pictures docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ demo: $(STAMP) ## open the dashboard on eight sessions at work, in a folder of i
 
 test: $(STAMP) ## run every test but the torture ones, on all cores (minutes)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+again: $(STAMP) ## run the tests that failed last, one after the other
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --snapshot-warn-unused
 
 fast: $(STAMP) ## run what one runs between edits: no stress, no end-to-end
 	$(BIN)/python -m pytest -n auto --dist worksteal -q --snapshot-warn-unused -m "not (stress or e2e or torture or live)"
