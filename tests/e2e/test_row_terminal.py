@@ -14,7 +14,7 @@ import pytest
 from sot_tui.comm.home import Home
 from sot_tui.engine.rows.row import Row, Wanted
 from sot_tui.engine.service import Engine
-from tests.rows.conftest import capsules_below, until
+from tests.rows.supervised import capsules_below, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

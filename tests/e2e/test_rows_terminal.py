@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.rows.conftest import capsules_below
+from tests.rows.supervised import capsules_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

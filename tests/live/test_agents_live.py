@@ -23,12 +23,12 @@ from sot_tui.engine.service import Engine
 from sot_tui.wake import dialog, prompt
 from sot_tui.wake.prompt import WAKE_LINE
 from tests.live.stand_in import REPLY, StandIn
-from tests.rows.conftest import until
+from tests.rows.supervised import until
 
 if TYPE_CHECKING:
-    from tests.rows.conftest import Supervised
+    from tests.rows.supervised import Supervised
 
-pytest_plugins = ["tests.rows.conftest"]
+pytest_plugins = ["tests.rows.supervised"]
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
 READY_SECS = 60.0
 

@@ -77,6 +77,7 @@ FLEET = st.builds(
     events=COUNT,
     rows=mapping(ROW),
     unwoken=mapping(UNWOKEN),
+    evidence=mapping(TEXT),
 )
 
 
@@ -90,7 +91,7 @@ def orders(fleet: Fleet) -> list[list[str]]:
 
 def test_fleet_when_a_field_is_new_then_it_is_drawn_here_too() -> None:
     drawn = {"home", "host", "operator", "revision", "agents", "mail", "registry", "lock", "faults", "live_secs"}
-    drawn |= {"doubt_secs", "aside", "stance", "stance_why", "events", "rows", "unwoken"}
+    drawn |= {"doubt_secs", "aside", "stance", "stance_why", "events", "rows", "unwoken", "evidence"}
     assert set(Fleet._fields) == drawn
 
 

@@ -133,7 +133,7 @@ def test_count_when_a_writer_comes_while_lines_are_parsed_then_it_files_at_once_
             return super().read_at(descriptor, count, offset)
 
     assert isinstance(inbox.file_line(home, "h", MINE), Filed)
-    assert inbox.unread(home._replace(disk=Meanwhile()), "h") == Count(1, 1, "2026-01-02T03:04:05Z")
+    assert inbox.unread(home._replace(disk=Meanwhile()), "h") == Count(1, 1, "2026-01-02T03:04:05Z", newest=1)
     assert isinstance(filed[0], NotFiled)
     assert "was held for 0s" in filed[0].reason
     assert isinstance(filed[1], Filed)

@@ -14,10 +14,10 @@ from sot_tui.comm.home import Home
 from sot_tui.engine.client import RestWrites
 from sot_tui.engine.rows.row import Row, Wanted
 from sot_tui.engine.service import Engine
-from tests.rows.conftest import capsules_below, until
+from tests.rows.supervised import capsules_below, until
 
 if TYPE_CHECKING:
-    from tests.rows.conftest import Supervised
+    from tests.rows.supervised import Supervised
 
 pytestmark = pytest.mark.e2e
 SHELL = ("/bin/sh", "-c", "echo up; read x")

@@ -25,7 +25,7 @@ import pytest
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.home import Home, ensure_home
 from tests.caller import hello, request
-from tests.rows.conftest import capsules_below
+from tests.rows.supervised import capsules_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -27,12 +27,12 @@ from sot_tui.engine.client import (
     What,
 )
 from sot_tui.engine.service import Engine
-from tests.rows.conftest import DEADLINE_S, until
+from tests.rows.supervised import DEADLINE_S, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.rows.conftest import Supervised
+    from tests.rows.supervised import Supervised
 
 pytestmark = pytest.mark.e2e
 SHELL = ("/bin/sh", "-c", "echo up; read x")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from tests.rows.conftest import Supervised
+    from tests.rows.supervised import Supervised
 
 pytestmark = pytest.mark.e2e
 BASH = ("/bin/bash", "--norc", "--noprofile", "-i")

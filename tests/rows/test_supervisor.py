@@ -14,10 +14,10 @@ import pytest
 from sot_tui.comm import paths
 from sot_tui.engine.rows.row import Phase, Refused, Row, Wanted
 from sot_tui.engine.rows.supervisor import Gone, Rows, Typed
-from tests.rows.conftest import capsules_below, until
+from tests.rows.supervised import capsules_below, until
 
 if TYPE_CHECKING:
-    from tests.rows.conftest import Supervised
+    from tests.rows.supervised import Supervised
 
 pytestmark = pytest.mark.e2e
 SHELL = ("/bin/sh", "-c", "stty -echo; echo up; while read line; do echo got $line; done")

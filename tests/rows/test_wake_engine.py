@@ -18,11 +18,11 @@ from sot_tui.engine.rows.row import Row, Wanted
 from sot_tui.engine.rows.values import Key
 from sot_tui.engine.service import Engine
 from sot_tui.wake.prompt import WAKE_LINE
-from tests.rows.conftest import until
+from tests.rows.supervised import until
 from tests.rows.test_wake_live import scripted
 
 if TYPE_CHECKING:
-    from tests.rows.conftest import Supervised
+    from tests.rows.supervised import Supervised
 
 pytestmark = pytest.mark.e2e
 

@@ -31,7 +31,7 @@ from sot_tui.engine.rows.row import Phase, Row, Wanted
 from sot_tui.engine.rows.values import Key
 from sot_tui.engine.ticks import Wakes
 from sot_tui.wake.prompt import WAKE_LINE
-from tests.rows.conftest import until
+from tests.rows.supervised import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sot_tui.comm.fleet import Unwoken
     from sot_tui.comm.registry_text import Registry
     from sot_tui.engine.rows.supervisor import Rows
-    from tests.rows.conftest import Supervised
+    from tests.rows.supervised import Supervised
 
 pytestmark = pytest.mark.e2e
 AGENT = Path(__file__).with_name("scripted_agent.py")

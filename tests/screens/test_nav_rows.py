@@ -19,7 +19,7 @@ from sot_tui.screens.confirm import Confirm
 from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.show import Words
 from sot_tui.screens.widgets.lines import Lines
-from tests.rows.conftest import capsules_below
+from tests.rows.supervised import capsules_below
 from tests.screens.fleets import DIALOG, FakeClient, with_rows
 from tests.screens.pictures import PatientPilot
 from tests.screens.real import Opened, joined

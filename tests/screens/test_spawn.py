@@ -18,7 +18,7 @@ from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.spawn import Form, SpawnScreen
 from sot_tui.screens.widgets.lines import Lines
 from sot_tui.screens.widgets.pick import Pick
-from tests.rows.conftest import capsules_below
+from tests.rows.supervised import capsules_below
 from tests.screens.fleets import ROWS, FakeClient, agents, entry, fleet, with_rows
 from tests.screens.pictures import PatientPilot
 from tests.screens.real import Opened, joined
