@@ -28,7 +28,6 @@ from tests.rows.supervised import until
 if TYPE_CHECKING:
     from tests.rows.supervised import Supervised
 
-pytest_plugins = ["tests.rows.supervised"]
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
 READY_SECS = 60.0
 
