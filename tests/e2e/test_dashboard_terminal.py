@@ -53,7 +53,7 @@ def test_size_when_the_environment_says_another_then_the_terminals_own_counts(
 ) -> None:
     put(comm_home, aa={"state": "idle"})
     terminal = open_dashboard()
-    terminal.until(lambda: terminal.says("SINCE HOST"), "the wide layout")
+    terminal.until(lambda: terminal.says("SINCE AGENT HOST"), "the wide layout")
 
 
 def test_foreign_text_when_it_is_hostile_then_acts_on_nothing_and_shifts_nothing(

@@ -8,11 +8,13 @@ A click is the bytes that a terminal sends for it, through the pseudo-terminal. 
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sot_tui.comm import inbox
+from sot_tui.screens.widgets.lines import MOVED_SECS
 from tests.screens.mailing import ME, lines_of, mail_to
 from tests.screens.real import entry, hold_lock, kill, put
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 WAYS = pytest.mark.parametrize("way", ["keys", "mouse"])
+MOVED_S = MOVED_SECS + 0.3
+"""After this a line has stood where it is for long enough to be clicked: what has just moved there is left."""
 DONE: dict[str, object] = {"state": "done", "done": True, "note": "built", "summary": "built the pages"}
 IDLE: dict[str, object] = {"state": "idle"}
 
@@ -83,12 +87,14 @@ def test_done_when_viewed_then_is_cleared_on_the_disk_and_nothing_else_is(
         assert entry(home, "bb") == before["bb"]
         terminal.press("d")
     else:
+        time.sleep(MOVED_S)
         terminal.click("built the tables")
     terminal.until(lambda: terminal.says("cleared the done of @bb"), "what was done")
     terminal.until(lambda: terminal.says("1 needs you"), "the count")
     assert entry(home, "bb") == {key: value for key, value in before["bb"].items() if key != "done"} | {"state": "idle"}
     assert entry(home, "aa") == before["aa"]
     if way == "mouse":
+        time.sleep(MOVED_S)
         terminal.click("built the pages")
     else:
         terminal.press("Space", "d")

@@ -75,8 +75,9 @@ async def test_filter_when_set_and_taken_back_then_the_lines_follow_and_back_lea
         await opened.pilot.press(*"nothing has this")
         await opened.until(lambda: not lines.keys)
         await opened.pilot.press("enter")
-        await act(opened, way, "y", "copy")
-        await opened.until(lambda: opened.says("#message") == "no line is selected")
+        if way == "keys":  # the key line offers no copy where no line is
+            await opened.pilot.press("y")
+            await opened.until(lambda: opened.says("#message") == "no line is selected")
         await act(opened, way, "escape", "back")
         await opened.until(lambda: len(lines.keys) == 3, "one step at a time")
         await act(opened, way, "escape", "back")

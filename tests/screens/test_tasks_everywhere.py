@@ -127,6 +127,7 @@ async def test_colours_when_another_theme_is_chosen_then_they_change_and_nothing
             await opened.pilot.press("T")
         else:
             await opened.click_key("palette")
+            await opened.pilot.press(*"change th")
             await choose(opened, way, "change theme")
             await opened.until(lambda: "sot-light" in opened.screen_text())
         await choose(opened, way, "sot-light")
