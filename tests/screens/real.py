@@ -86,10 +86,13 @@ class Opened(NamedTuple):
         await self.pilot.pause()
 
     async def click_line(self, handle: str, times: int = 1) -> None:
-        """Click the line of a handle, once it has stood where it stands for as long as a hand needs."""
-        await self.until(lambda: self.lines.is_still, "the lines rest")
-        y = self.lines.keys.index(handle) - self.lines.scroll_offset.y
-        await self.pilot.click(self.lines, offset=(10, y), times=times)
+        """Click the line of a handle in the nav."""
+        await self.click_in(self.lines, handle, times=times)
+
+    async def click_in(self, lines: Lines, key: str, x: int = 10, times: int = 1) -> None:
+        """Click a line, once it has stood where it stands for as long as a hand needs."""
+        await self.until(lambda: lines.is_still, "the lines rest")
+        await self.pilot.click(lines, offset=(x, lines.keys.index(key) - lines.scroll_offset.y), times=times)
 
     async def click_key(self, label: str) -> None:
         """Click a key of the key line, by its label."""

@@ -121,13 +121,12 @@ async def test_click_when_on_a_handle_beside_then_its_mail_is_shown_and_its_done
     mail_to(home, ME, "for you")
     async with joined(comm_home, WIDE) as opened:
         await open_mail(opened, "anna")
-        lines = beside(opened)
-        await opened.pilot.click(lines, offset=(6, lines.keys.index("ready")))
+        await opened.click_in(beside(opened), "ready", 6)
         await opened.until(lambda: body(opened) == "for ready")
         await opened.until(lambda: "done" not in entry(home, "ready"), "a click is a view")
-        await opened.pilot.click(lines, offset=(6, lines.keys.index(ME)))
+        await opened.click_in(beside(opened), ME, 6)
         await opened.until(lambda: opened.fleet.mail_of(ME).unread == 0, "a click is meant, so it polls")
-        await opened.pilot.click(lines, offset=(6, lines.keys.index("ready")), times=2)
+        await opened.click_in(beside(opened), "ready", 6, times=2)
         await opened.until(lambda: index(opened).has_focus and body(opened) == "for ready")
 
 

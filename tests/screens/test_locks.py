@@ -120,7 +120,7 @@ async def test_registry_lock_when_its_reclaim_stands_then_the_marker_is_shown(co
         await opened.until(lambda: "marker 0" in lines.keys)
         assert "└ reclaim marker" in flat(opened)
         assert "made by far pid 4242" in flat(opened)
-        await opened.pilot.click(lines, offset=(10, 1))
+        await opened.click_in(lines, "marker 0")
         await opened.until(lambda: "cannot be proved from here: another machine" in flat(opened))
         (comm_home / ".registry.lock").unlink()
         await opened.until(lambda: "● registry lock nobody" in flat(opened), "by hand, as the sentence says")
@@ -132,7 +132,7 @@ async def test_line_when_double_clicked_then_opens_the_dialog_of_the_registry_lo
         kill(await asyncio.to_thread(hold_lock, home))
         lines = await open_locks(opened)
         await opened.until(lambda: opened.fleet.lock.dead)
-        await opened.pilot.click(lines, offset=(10, 0), times=2)
+        await opened.click_in(lines, lines.keys[0], times=2)
         await opened.until(lambda: isinstance(opened.app.screen, RecoverDialog))
 
 

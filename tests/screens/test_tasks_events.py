@@ -44,7 +44,7 @@ async def test_line_when_selected_then_its_whole_text_is_below_and_can_be_copied
     async with joined(comm_home) as opened:
         lines = await open_events(opened)
         for row, key, words in ((1, "k", "joined as @operator-box"), (0, "g", "it runs here, for"), (2, "G", FAILED)):
-            await (opened.pilot.press(key) if way == "keys" else opened.pilot.click(lines, offset=(20, row)))
+            await (opened.pilot.press(key) if way == "keys" else opened.click_in(lines, str(row + 1)))
             await opened.until(lambda words=words: words in opened.says("#events-detail"))  # type: ignore[misc]
             assert lines.selected == str(row + 1)
         await act(opened, way, "y", "copy")
@@ -67,7 +67,7 @@ async def test_filter_when_set_and_taken_back_then_the_lines_follow_and_back_lea
         if way == "keys":
             await opened.pilot.press("enter", "escape")
         else:
-            await opened.pilot.click(lines, offset=(20, 0))
+            await opened.click_in(lines, "3")
             assert list(lines.keys) == ["3"], "a click on a line leaves the filter standing"
             await opened.pilot.click("#filter-count")
         await opened.until(lambda: list(lines.keys) == ["1", "2", "3"])
