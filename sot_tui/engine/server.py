@@ -121,6 +121,7 @@ class Server:
         self._kept_by: set[asyncio.Task[None]] = set()
         """One for each connection from the moment it is accepted: many of them can come in one burst."""
         self._admitted: dict[Connection, None] = {}
+        self._somebody = asyncio.Event()
         self._gone: deque[tuple[str, float]] = deque(maxlen=GONE_LIMIT)
         self._ring: deque[tuple[int, bytes]] = deque()
         self._ring_bytes = 0
@@ -326,6 +327,7 @@ class Server:
         """Answer the hello, tell again what the peer has missed, and count it among those that are told."""
         connection.hello = hello
         self._admitted[connection] = None
+        self._somebody.set()
         missed = self._missed(hello)
         connection.tell(self._welcome(first, pending=missed is None))
         for data in missed or ():
@@ -374,6 +376,8 @@ class Server:
         if connection not in self._admitted:
             return
         del self._admitted[connection]
+        if not self._admitted:
+            self._somebody.clear()
         if connection.window:
             self.windows_changed()
         hello = connection.hello
@@ -465,10 +469,14 @@ class Server:
         return look, topology_hash(self._home, self.site.environ)
 
     async def _poll(self, first: tuple[_RegistryLook, str]) -> None:
-        """Look for what other clients show of the registry, and at the list of boxes (daemon wire 2.3)."""
+        """Look for what other clients show of the registry, and at the list of boxes (daemon wire 2.3).
+
+        While nobody is connected nothing is looked at: who comes then is told what has changed since, within one pause.
+        """
         look, boxes = first
         while True:
             await asyncio.sleep(POLL_SECS)
+            await self._somebody.wait()
             if await self._pool.run(look.changed):
                 self.publish("workspace.changed", {"action": "agent_state", "slug": "", "workspace_id": ""})
             found = await self._pool.run(lambda: topology_hash(self._home, self.site.environ))

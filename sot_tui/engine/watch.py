@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sot_tui.comm.home import Home
     from sot_tui.engine.executors import Executor
 
-STEP_MS = 20
+STEP_MS = 30
 """Milliseconds without a further change after which a hint is given."""
 DEBOUNCE_MS = 50
 """Milliseconds after which a hint is given while changes go on."""

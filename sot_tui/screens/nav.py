@@ -90,6 +90,8 @@ class NavScreen(Place[None]):
         """The row of the selected line; when a session joins in it, the selection goes along to the handle."""
         self._settled = False
         """Whether the selection is the person's own."""
+        self._unsent: list[bool] = []
+        """What the header last told of as not sent: for each, whether it was refused."""
 
     def compose(self) -> ComposeResult:
         """Lay out the header, the banners, the list, the detail, and the two lines at the foot."""
@@ -134,7 +136,7 @@ class NavScreen(Place[None]):
     def said(self) -> None:
         """Show what was said last; it may be that a message is not sent."""
         super().said()
-        if self.is_open:
+        if self.is_open and self._unsent != self._not_sent():
             self._show_header(self.desk.fleet, self.desk.now())
 
     def on_screen_resume(self) -> None:
@@ -182,12 +184,14 @@ class NavScreen(Place[None]):
 
     def _unsent_words(self, *, short: bool) -> Content:
         """Return how many messages are not sent; nothing when all are."""
-        drafts = self.desk.drafts.unsent()
-        if not drafts:
+        unsent = self._unsent = self._not_sent()
+        if not unsent:
             return Content("")
-        refused = any(draft.refused for draft in drafts)
-        words = f"{show.FAILED} {len(drafts)}" if short else f"not sent {len(drafts)}"
-        return Content.styled(words, "b $error" if refused else "$foreground 70%")
+        words = f"{show.FAILED} {len(unsent)}" if short else f"not sent {len(unsent)}"
+        return Content.styled(words, "b $error" if any(unsent) else "$foreground 70%")
+
+    def _not_sent(self) -> list[bool]:
+        return [bool(draft.refused) for draft in self.desk.drafts.unsent()]
 
     def _show_banners(self, fleet: Fleet, now: float) -> None:
         stance_banner = self.piece("stance-banner", show.Words)

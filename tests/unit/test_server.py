@@ -453,6 +453,34 @@ async def test_registry_when_what_others_show_changes_then_one_event_and_a_stamp
                 assert said == {"action": "agent_state", "slug": "", "workspace_id": ""}
 
 
+async def test_registry_when_nobody_is_connected_then_is_not_looked_at_and_who_comes_is_told_once(
+    comm_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An idle daemon costs nothing: its looks rest with the last connection and begin anew with the next."""
+    monkeypatch.setattr(server, "POLL_SECS", 0.01)
+    disk = Counting()
+    home = mail_home(comm_home, disk=disk)
+    file = Path(home.registry)
+    file.write_text('{"agents": {"h": {"host": "atlas", "state": "idle"}}}')
+    async with daemon(home) as one:
+        async with Caller(one.path) as caller:
+            await caller.greet()
+            seen = disk.looks
+            await until(lambda: disk.looks >= seen + 2)
+        await until(lambda: not one.server.peers())
+        await asyncio.sleep(0.1)  # what was under way is over
+        seen = disk.looks
+        file.write_text('{"agents": {"h": {"host": "atlas", "state": "working"}}}')
+        await asyncio.sleep(0.3)
+        assert disk.looks == seen
+        async with Caller(one.path) as caller:
+            await caller.greet()
+            assert (await caller.event("workspace.changed"))["action"] == "agent_state"
+            seen = disk.looks
+            await until(lambda: disk.looks >= seen + 2)
+            assert len([line for line in caller.lines if b'"kind":"evt"' in line]) == 1
+
+
 # -- the socket -------------------------------------------------------------------------------------------------------
 
 
