@@ -448,6 +448,8 @@ class Grid(Screen):
         cells[start:stop] = [self.style.erased] * (stop - start)
         if stop - start == self.columns:
             row.wrapped = False
+            if y:
+                self.rows[y - 1].wrapped = False  # what went on here is gone
 
     def _erase_rows(self, places: Iterable[int]) -> None:
         for y in places:
