@@ -13,9 +13,11 @@ import os
 import select
 import socket
 import stat
+from collections import deque
 from contextlib import suppress
+from itertools import islice, takewhile
 from threading import Lock, Thread, current_thread
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sot_tui.comm import paths
 from sot_tui.comm.errors import Refused
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
 
 READ_SECS = 5.0
 """A whole line may take this long from the moment it is accepted (contract, Framing: "the daemon read deadline")."""
-WRITE_SECS = 5.0
-"""An acknowledgement may take this long."""
 DRAIN_SECS = 20.0
 """The end waits this long for what was accepted (contract, Failure semantics: "only a bounded interval")."""
 CONNECTIONS = 256
@@ -43,6 +43,12 @@ _ACTIVATED = 3
 _EXCLUSIVE_AT_ONCE = 2 | 4
 """flock(2)'s operation; the module fcntl is loaded by the seam."""
 _CHUNK = 65536
+_QUIET_SECS = 0.005
+"""Nothing has come for this long before the first push of many is begun."""
+_HELD_BACK_SECS = 0.05
+"""A push is not held back longer than this for others' answers."""
+
+_T = TypeVar("_T")
 
 
 class Listening(NamedTuple):
@@ -145,8 +151,46 @@ def _bind(home: Home, path: str, lock: int) -> Listening:
         raise
 
 
+class _Reading:
+    """A connection whose line is not whole yet."""
+
+    __slots__ = ("_held", "deadline", "peer")
+
+    def __init__(self, peer: socket.socket, deadline: float) -> None:
+        self.peer, self.deadline = peer, deadline
+        self._held = bytearray()
+
+    def line(self) -> bytes | None:
+        """Return the bytes up to the first newline, None while there is none yet, empty when there will be none."""
+        looked = len(self._held)
+        try:
+            part = self.peer.recv(min(_CHUNK, frames.LINE_BYTES - looked))
+        except BlockingIOError:
+            return None
+        except OSError:
+            return b""  # gone
+        self._held += part
+        if end := self._held.find(b"\n", looked) + 1:
+            return bytes(self._held[:end])
+        return None if part and len(self._held) < frames.LINE_BYTES else b""
+
+
+class _Taken(NamedTuple):
+    """An event that was accepted and has to be brought to its end, with its connection and its claim."""
+
+    since: float
+    peer: socket.socket
+    frame: Frame
+    key: Key | None
+    token: int | None
+
+
 class Server:
-    """Serves one listening socket until it is told to stop; its claims begin empty each time."""
+    """Serves one listening socket until it is told to stop; its claims begin empty each time.
+
+    One thread reads every line and answers it, so that two hundred clients at once wait for one another's few
+    microseconds and not for each other's pushes. Each event that was accepted has a thread of its own to its end.
+    """
 
     def __init__(
         self,
@@ -163,12 +207,18 @@ class Server:
         self._cancel = cancel
         self._read_secs, self._drain_secs = read_secs, drain_secs
         self._claims = all_claims.Claims(self._clock)
+        self._poll = select.poll()
+        self._reading: dict[int, _Reading] = {}
+        """By descriptor; in the order in which they were accepted, which is that of their deadlines."""
+        self._taken: deque[_Taken] = deque()
         self._lock = Lock()
         self._handlers: set[Thread] = set()
+        self._is_listening = self._is_quiet = False
         self._stopping = False
         self._woken, self._wake = socket.socketpair()
         for end in (self._woken, self._wake):
             end.setblocking(False)
+        self._poll.register(self._woken, select.POLLIN)
 
     def stop(self) -> None:
         """Accept nothing any more; safe to call from a signal's handler and from any thread."""
@@ -180,97 +230,126 @@ class Server:
         fault = ""
         try:
             while not self._stopping:
-                self._wait(listener)
-                if not self._may_accept():
-                    continue
-                try:
-                    peer, _ = listener.accept()
-                except (BlockingIOError, ConnectionAbortedError):
-                    continue
-                self._start(peer)
+                self._listen_if_room(listener)
+                if listener.fileno() in self._turn():
+                    self._accept(listener)
         except OSError as error:
             fault = f"accept failed: {error.strerror}"
+        if self._is_listening:
+            self._poll.unregister(listener)
         self._drain()
         self._woken.close()
         self._wake.close()
         return fault
 
-    def _wait(self, listener: socket.socket) -> None:
-        waiting = [self._woken] if self._is_full() else [self._woken, listener]
-        poll = select.poll()
-        for each in waiting:
-            poll.register(each, select.POLLIN)
-        poll.poll()
-        with suppress(BlockingIOError):
-            self._woken.recv(4096)
+    def _turn(self, end: float | None = None) -> set[int]:
+        """Wait for something to happen, until `end` at most; answer what has come, and return what there was to read.
 
-    def _may_accept(self) -> bool:
-        return not self._stopping and not self._is_full()
+        What was accepted is started once nothing more is to be answered: an answer has 250 ms, a push has seconds.
+        """
+        ready = {number for number, _ in self._poll.poll(self._patience_ms(end))}
+        if self._woken.fileno() in ready:
+            with suppress(BlockingIOError):
+                self._woken.recv(4096)
+        for number in ready & self._reading.keys():
+            self._guard(self._hear, self._reading[number])
+        self._reject_the_late()
+        self._is_quiet = not ready
+        while self._taken and (self._stopping or self._clock.monotonic() - self._taken[0].since >= _HELD_BACK_SECS):
+            self._start(self._taken.popleft())
+        if self._is_quiet and self._taken:
+            self._start(self._taken.popleft())
+        return ready
 
-    def _is_full(self) -> bool:
+    def _patience_ms(self, end: float | None) -> float | None:
+        ends = [] if end is None else [end]
+        ends += [reading.deadline for reading in islice(self._reading.values(), 1)]
+        if self._taken:
+            ends.append(self._clock.monotonic() + (0.0 if self._is_quiet else _QUIET_SECS))
+        return max(0.0, min(ends) - self._clock.monotonic()) * 1000 if ends else None
+
+    def _listen_if_room(self, listener: socket.socket) -> None:
+        has_room = self._has_room()
+        if has_room and not self._is_listening:
+            self._poll.register(listener, select.POLLIN)
+        elif self._is_listening and not has_room:
+            self._poll.unregister(listener)
+        self._is_listening = has_room
+
+    def _has_room(self) -> bool:
         with self._lock:
-            return len(self._handlers) >= CONNECTIONS
+            return len(self._handlers) + len(self._reading) + len(self._taken) < CONNECTIONS
+
+    def _accept(self, listener: socket.socket) -> None:
+        while not self._stopping and self._has_room():
+            try:
+                peer, _ = listener.accept()
+            except BlockingIOError:
+                return
+            except ConnectionAbortedError:
+                continue
+            peer.setblocking(False)
+            reading = _Reading(peer, self._clock.monotonic() + self._read_secs)
+            self._reading[peer.fileno()] = reading
+            self._poll.register(peer, select.POLLIN)
+            self._guard(self._hear, reading)
 
     def _rouse(self) -> None:
         with suppress(OSError):  # full: it wakes anyway; closed: all is over
             self._wake.send(b"x")
 
-    def _start(self, peer: socket.socket) -> None:
-        deadline = self._clock.monotonic() + self._read_secs
-        handler = Thread(target=self._handle, args=(peer, deadline), daemon=True, name="notify")
-        with self._lock:
-            self._handlers.add(handler)
-        try:
-            handler.start()
-        except RuntimeError:  # no more threads: the client hears nothing and delivers by itself
-            peer.close()
-            with self._lock:
-                self._handlers.discard(handler)
-
     def _drain(self) -> None:
         """Wait for what was accepted, composition cancelled, as long as the bound says and no longer."""
+        self._stopping = True
         if self._cancel is not None:
             self._cancel()
         end = self._clock.monotonic() + self._drain_secs
+        while self._reading and self._clock.monotonic() < end:
+            self._turn(end)
+        for reading in self._reading.values():
+            reading.peer.close()  # it hears nothing, and delivers by itself
+        while self._taken:
+            self._start(self._taken.popleft())
         with self._lock:
             left = list(self._handlers)
         for handler in left:
             handler.join(max(0.0, end - self._clock.monotonic()))
 
-    def _handle(self, peer: socket.socket, deadline: float) -> None:
+    def _hear(self, reading: _Reading) -> None:
+        line = reading.line()
+        if line is None:
+            return
+        self._forget(reading)
         try:
-            with peer:
-                self._serve_one(peer, deadline)
-        except Exception as error:  # noqa: BLE001  (the top of a thread; an error's text may hold what was sent)
-            self._log(f'msg="notify handler failed" kind={type(error).__name__}')
-        finally:
-            with self._lock:
-                self._handlers.discard(current_thread())
-            self._rouse()
-
-    def _serve_one(self, peer: socket.socket, deadline: float) -> None:
-        try:
-            frame = frames.decode(self._line(peer, deadline))
+            frame = frames.decode(line)
         except frames.InvalidFrame:
-            late = self._clock.monotonic() >= deadline
-            self._log(f'msg="notify frame rejected" reason={"read_deadline" if late else "invalid_frame"}')
-            self._answer(peer, frames.REJECTED)
+            self._reject(reading.peer, "invalid_frame")
             return
         key, token = self._claim(frame)
         if key is not None and token is None:
+            self._answer(reading.peer, frames.DUPLICATE)
             self._log(_told("notify frame duplicate", frame))
-            self._answer(peer, frames.DUPLICATE)
+            reading.peer.close()
             return
-        settled = False
-        try:
-            self._log(_told("notify frame accepted", frame))
-            self._answer(peer, frames.ACCEPTED)
-            settled = delivery.deliver(self._channel, frame)
-        finally:
-            if not settled:
-                self._log(_told("notify send failed", frame))
-                if key is not None and token is not None:
-                    self._claims.release(key, token)
+        self._taken.append(_Taken(self._clock.monotonic(), reading.peer, frame, key, token))
+        self._answer(reading.peer, frames.ACCEPTED)
+        self._log(_told("notify frame accepted", frame))
+
+    def _reject_the_late(self) -> None:
+        now = self._clock.monotonic()
+        for reading in [*takewhile(lambda each: each.deadline <= now, self._reading.values())]:
+            self._forget(reading)
+            self._reject(reading.peer, "read_deadline")
+
+    def _forget(self, reading: _Reading) -> None:
+        number = reading.peer.fileno()
+        self._poll.unregister(number)
+        del self._reading[number]
+
+    def _reject(self, peer: socket.socket, reason: str) -> None:
+        with peer:
+            self._answer(peer, frames.REJECTED)
+            self._log(f'msg="notify frame rejected" reason={reason}')
 
     def _claim(self, frame: Frame) -> tuple[Key | None, int | None]:
         is_dry = frame.dry_run or self._channel.send is None
@@ -279,32 +358,50 @@ class Server:
         key = all_claims.key_of(frame.event)
         return key, self._claims.claim(key)
 
-    def _line(self, peer: socket.socket, deadline: float) -> bytes:
-        """Return the bytes up to the first newline; what did not come in time, or is too long, is none."""
-        parts: list[bytes] = []
-        held = 0
-        try:
-            while held < frames.LINE_BYTES and (left := deadline - self._clock.monotonic()) > 0:
-                peer.settimeout(left)
-                part = peer.recv(min(_CHUNK, frames.LINE_BYTES - held))
-                if not part:
-                    break
-                end = part.find(b"\n")
-                if end >= 0:
-                    return b"".join((*parts, part[: end + 1]))
-                parts.append(part)
-                held += len(part)
-        except OSError:
-            pass  # too late, or gone: there is no line
-        return b""
-
     def _answer(self, peer: socket.socket, status: str) -> None:
+        """Write an answer, which never waits: the buffer of a connection that heard nothing yet has room for it."""
         try:
-            peer.settimeout(WRITE_SECS)
             peer.sendall(frames.encode_ack(status))
-        except OSError as error:
-            reason = "write_deadline" if isinstance(error, TimeoutError) else "write"
-            self._log(f'msg="notify ack failed" reason={reason}')
+        except OSError:
+            self._log('msg="notify ack failed" reason=write')
+
+    def _start(self, taken: _Taken) -> None:
+        handler = Thread(target=self._handle, args=(taken,), daemon=True, name="notify")
+        with self._lock:
+            self._handlers.add(handler)
+        try:
+            handler.start()
+        except RuntimeError:  # no more threads: it was accepted, so it is done here, and others wait
+            with self._lock:
+                self._handlers.discard(handler)
+            self._guard(self._bring_to_its_end, taken)
+
+    def _handle(self, taken: _Taken) -> None:
+        try:
+            self._guard(self._bring_to_its_end, taken)
+        finally:
+            with self._lock:
+                self._handlers.discard(current_thread())
+            self._rouse()
+
+    def _bring_to_its_end(self, taken: _Taken) -> None:
+        settled = False
+        # The connection ends with the event: that tells whoever waits for it.
+        with taken.peer:
+            try:
+                settled = delivery.deliver(self._channel, taken.frame)
+            finally:
+                if not settled:
+                    self._log(_told("notify send failed", taken.frame))
+                    if taken.key is not None and taken.token is not None:
+                        self._claims.release(taken.key, taken.token)
+
+    def _guard(self, work: Callable[[_T], None], its: _T) -> None:
+        """Keep a fault to the one connection whose it is; an error's text may hold what was sent."""
+        try:
+            work(its)
+        except Exception as error:  # noqa: BLE001  (the top of a thread, and of each connection)
+            self._log(f'msg="notify handler failed" kind={type(error).__name__}')
 
 
 def _told(what: str, frame: Frame) -> str:
