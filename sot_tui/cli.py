@@ -37,6 +37,7 @@ VERBS = {
     "service": "let systemd or launchd run the daemon, or no longer",
     "notify": "tell a person who is away what an agent's hook says",
     "notifyd": "take what the hooks say, and push each once",
+    "session-metadata": "say which name a session was given with its pushes",
     "doctor": "check that everything is set up, and say the next step",
     "info": "show every path and every setting",
     "web": "serve the dashboard to a browser of this machine",
@@ -138,7 +139,7 @@ def _run(words: list[str]) -> int:
     from sot_tui.verbs._session import say, tell
 
     if verb in {"-h", "--help", "help"}:
-        say(_HELP.format(verbs="\n".join(f"  {name:<15} {what}" for name, what in VERBS.items())))
+        say(_HELP.format(verbs="\n".join(f"  {name:<16} {what}" for name, what in VERBS.items())))
         return 0
     if verb == "--version":
         say(_version() + "\n")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import select
 import signal
 import subprocess
@@ -18,8 +17,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from sot_tui.comm import jsonline
-from sot_tui.notify import event as events, text
+from sot_tui.notify import event as events, generated, text
 from sot_tui.notify.delivery import BAD_CONFIGURATION, Words
+from sot_tui.notify.labels import Plan, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
     from sot_tui.comm.clock import Clock
     from sot_tui.notify.event import Event
+    from sot_tui.notify.labels import Labels
 
 COMPOSE_SECS = 15.0
 """One composition as a whole."""
 OUTPUT_BYTES = 4096
 """What the program may say; the next byte ends it."""
-BODY_CHARS = 180
-"""Code points of a composed body."""
+CURRENT_BYTES = 120
+"""A session's name as the program is told it."""
 
 THINKING = ("minimal", "low", "medium", "high", "xhigh", "max")
 NO_REQUEST = "invalid compose request"
@@ -51,27 +52,8 @@ _SAID = {
     "timeout": "helper reported timeout",
     "invalid_output": "helper output invalid",
 }
+_KEYS = frozenset({"version", "ok", "body"})
 _SECRET_PREFIXES = ("STEWARD_NTFY_", "LISTEN_")
-_BLANK = text.WHITE + "\ufeff"
-_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_OPENS, _CLOSES = r"(?:^|(?<=[\s(\[{\"']))", r"(?=$|[\s)\]},.!?;:'\"])"
-_MARKUP = tuple(
-    re.compile(rule)
-    for rule in (
-        r"^\s{0,3}(?:```|~~~|>)",
-        r"`[^`]+`",
-        r"^\s{0,3}(?:#{1,6}(?:[ \t]|$)|[-+*][ \t]|[0-9]+[.)][ \t])",
-        *(
-            rf"{_OPENS}{mark}[^\s{each}](?:.*[^\s{each}])?{mark}{_CLOSES}"
-            for mark, each in ((r"\*{1,3}", r"*"), (r"_{1,3}", "_"), ("~~", "~"))
-        ),
-        r"\[[^\]]+\]\([^)]+\)",
-        r"^ *(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$",
-        r"^(?: {4,}|\t)\S",
-        r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\s]*>",
-        r"<[^<>\s@]+@[^<>\s@]+\.[^<>\s@]+>",
-    )
-)
 
 
 class Model(NamedTuple):
@@ -87,6 +69,8 @@ class Composed(NamedTuple):
     """A body, or why there is none."""
 
     body: str = ""
+    label: str = ""
+    """A new name for the session; empty when none came."""
     error: str = ""
 
 
@@ -102,11 +86,13 @@ def configured(environ: Mapping[str, str]) -> Model | None:
     return Model(program, provider, name, thinking)
 
 
-def request(model: Model, event: Event) -> bytes | None:
-    """Return the one line that the program reads, or None for texts that are none."""
+def request(model: Model, event: Event, label: str = "", *, refresh: bool = False) -> bytes | None:
+    """Return the one line that the program reads, or None for texts that are none; `label` is the session's so far."""
     try:
         event.user.encode("utf-8")
         event.assistant.encode("utf-8")
+        if len(label.encode("utf-8")) > CURRENT_BYTES:
+            return None
     except UnicodeEncodeError:
         return None
     user, assistant = text.shared(event.user, event.assistant)
@@ -115,44 +101,62 @@ def request(model: Model, event: Event) -> bytes | None:
         "operation": "compose",
         "model": {"provider": model.provider, "id": model.id, "thinking": model.thinking},
         "input": {"user": user, "assistant": assistant},
-        "label": {"current": "", "refresh": False},
+        "label": {"current": label, "refresh": refresh},
     }
     line = json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n"
     return line if len(line) <= 65536 else None
 
 
-def is_plain(body: str) -> bool:
-    """Tell whether a body is one readable line: no control, nothing that turns the text, no markup."""
-    if not body.strip(_BLANK) or len(body) > BODY_CHARS or text.has_control(body) or set(body) & _TURNING:
-        return False
-    return not any(rule.search(body) for rule in _MARKUP)
+def answer(data: bytes, status: int, label: str = "", *, refresh: bool = False) -> Composed:
+    """Return what the program's whole output says, given its exit status; anything unexpected is a failure.
 
-
-def answer(data: bytes, status: int) -> Composed:
-    """Return what the program's whole output says, given its exit status; anything unexpected is a failure."""
+    A name must not come unasked; asked for, it may stay away when there is one already, which then goes on.
+    """
     said = _object(data)
     if said is None or type(said.get("version")) is not int or said["version"] != 1:
         return Composed(error=NO_PROTOCOL)
     if said.get("ok") is False and said.keys() == {"version", "ok", "error"} and status != 0:
         error = said["error"]
         return Composed(error=_SAID.get(error, NO_PROTOCOL) if isinstance(error, str) else NO_PROTOCOL)
-    body = said.get("body")
-    if said.get("ok") is not True or said.keys() != {"version", "ok", "body"} or status != 0:
+    allowed = [_KEYS | {"label"}] if refresh else []
+    if not refresh or label:
+        allowed.append(_KEYS)
+    if said.get("ok") is not True or said.keys() not in allowed or status != 0:
         return Composed(error=NO_PROTOCOL)
-    if not isinstance(body, str):
+    body, given = said["body"], said.get("label", "")
+    if not isinstance(body, str) or not isinstance(given, str):
         return Composed(error=NO_PROTOCOL)
-    return Composed(body=body) if is_plain(body) else Composed(error=NO_RESULT)
+    if not generated.is_body(body) or ("label" in said and not generated.is_label(given)):
+        return Composed(error=NO_RESULT)
+    return Composed(body, given)
 
 
-def words_by(composer: Composer | None) -> Callable[[Event], Words]:
-    """Return what finds the words for an event; None stands for a composer set to what cannot be."""
+def words_by(composer: Composer | None, labels: Labels) -> Callable[[Event], Words]:
+    """Return what finds the words for an event; None stands for a composer set to what cannot be.
+
+    Only a completion that is composed for is counted by the labels; whatever else happens merely looks them up.
+    """
 
     def words(event: Event) -> Words:
-        if event.kind != events.COMPLETION:
-            return Words()
-        if composer is None:
-            return Words(error=BAD_CONFIGURATION)
-        return Words("", *composer.compose(event))
+        if event.kind != events.COMPLETION or composer is None:
+            error = BAD_CONFIGURATION if event.kind == events.COMPLETION else ""
+            try:
+                return Words(labels.of(event), error=error)
+            except Unavailable:
+                return Words(error=error, labels_failed=True)
+        failed = False
+        try:
+            plan = labels.plan(event)
+        except Unavailable:
+            plan, failed = Plan(), True
+        got = composer.compose(event, plan.label, refresh=plan.refresh)
+        label = plan.label
+        if plan.refresh and not got.error:
+            try:
+                label = labels.finish(plan, got.label)
+            except Unavailable:
+                failed = True  # the push keeps the name that it had
+        return Words(label, got.body, got.error, failed)
 
     return words
 
@@ -175,9 +179,9 @@ class Composer:
             self._is_canceled = True
             os.close(self._cancel)
 
-    def compose(self, event: Event) -> Composed:
-        """Return a body for a completion, or why there is none."""
-        line = request(self._model, event)
+    def compose(self, event: Event, label: str = "", *, refresh: bool = False) -> Composed:
+        """Return a body for a completion, and a name for its session when one is asked for, or why there is none."""
+        line = request(self._model, event, label, refresh=refresh)
         if line is None:
             return Composed(error=NO_REQUEST)
         if self._is_canceled:
@@ -198,14 +202,16 @@ class Composer:
             return Composed(error=FAILED)
         with process:
             try:
-                return self._talk(process, line, deadline)
+                said = self._talk(process, line, deadline)
+                return said if isinstance(said, Composed) else answer(*said, label, refresh=refresh)
             except OSError:
                 return Composed(error=FAILED)
             finally:
                 with suppress(OSError):  # nobody of the group is left
                     os.killpg(process.pid, signal.SIGKILL)
 
-    def _talk(self, process: subprocess.Popen[bytes], line: bytes, deadline: float) -> Composed:
+    def _talk(self, process: subprocess.Popen[bytes], line: bytes, deadline: float) -> Composed | tuple[bytes, int]:
+        """Return all that the program said and its exit status, or why it was ended."""
         assert process.stdin is not None  # noqa: S101  (both are pipes, as asked for above)
         assert process.stdout is not None  # noqa: S101
         into, out = process.stdin.fileno(), process.stdout.fileno()
@@ -239,7 +245,7 @@ class Composer:
             status = process.wait(max(0.0, deadline - self._clock.monotonic()))
         except subprocess.TimeoutExpired:
             return Composed(error=TIMED_OUT)
-        return answer(said, status)
+        return said, status
 
 
 def _written(descriptor: int, data: bytes) -> bytes:

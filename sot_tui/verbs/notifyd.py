@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
 def _serve(home: Home, base: str, target: Target | None) -> int:
     import signal  # noqa: PLC0415  (only what serves needs these)
 
-    from sot_tui.notify import composer, server  # noqa: PLC0415
+    from sot_tui.notify import composer, labels, server  # noqa: PLC0415
     from sot_tui.notify.delivery import Channel  # noqa: PLC0415
     from sot_tui.notify.sender import Sender  # noqa: PLC0415
 
@@ -59,7 +59,7 @@ def _serve(home: Home, base: str, target: Target | None) -> int:
         send = lambda notice: sender.send(notice).delivered  # noqa: E731  (one word of what the sender says)
     model = composer.configured(os.environ)
     writer = None if model is None else composer.Composer(model, os.environ, home.clock)
-    channel = Channel(home, base, host, send, say, tell, composer.words_by(writer))
+    channel = Channel(home, base, host, send, say, tell, composer.words_by(writer, labels.Labels(home, base)))
     serving = server.Server(channel, tell, cancel=writer.cancel if writer else None)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: serving.stop())

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
+from sot_tui.notify.composer import Model
 from sot_tui.notify.event import Event
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PI_TURN = Event(
     version=1,
@@ -46,3 +51,11 @@ def fields(event: Event = PI_TURN, workspace: object = "earth:3", **top: object)
 def line(said: object) -> bytes:
     """Return a value as one line, lone surrogates as escapes."""
     return json.dumps(said, separators=(",", ":")).encode() + b"\n"
+
+
+def program(folder: Path, code: str) -> Model:
+    """Return a program that runs `code`, as one that composes."""
+    path = folder / "composer"
+    path.write_text(f"#!{sys.executable} -IS\nimport os, sys\n{code}\n")
+    path.chmod(0o755)
+    return Model(str(path), "p", "m", "low")

@@ -237,7 +237,8 @@ def composing(room: Path, code: str) -> str:
 def test_notifyd_when_a_program_composes_then_its_body_is_pushed_and_told_to_be_so(room: Path, topic: Ntfy) -> None:
     """Contract, Failure semantics: "It cannot alter eligibility or urgency. Helper failure uses captured assistant
     text"."""
-    helper = composing(room, 'read line; echo \'{"version":1,"ok":true,"body":"It is done."}\'')
+    said = '{"version":1,"ok":true,"body":"It is done.","label":"Fix the parser"}'
+    helper = composing(room, f"read line; echo '{said}'")
     for body, reason in (("It is done.", " (enriched)"), ("assistant", " (enrichment failed: helper unavailable)")):
         if body == "assistant":
             os.unlink(helper)
@@ -247,6 +248,7 @@ def test_notifyd_when_a_program_composes_then_its_body_is_pushed_and_told_to_be_
             assert peer.recv(100) == frames.encode_ack("accepted")
             assert peer.recv(100) == b""
         assert (topic.bodies[-1], topic.got[-1].headers["priority"]) == (body, "4")
+        assert topic.got[-1].headers["title"] == "Fix the parser · earth:3"
         assert logged(room)[-1]["reason"] == f"root completion{reason}"
 
 

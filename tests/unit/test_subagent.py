@@ -76,7 +76,7 @@ def test_command_when_it_uses_no_mail_then_a_subagent_may_run_it(command: object
 def test_verbs_when_one_is_new_then_it_is_known_whether_a_subagent_may_use_it() -> None:
     """A verb that is named nowhere here would be open to subagents by forgetting."""
     of_a_person = {"explain", "doctor", "info", "hook", "hooks", "install", "service", *cli.ELSEWHERE}
-    of_a_person |= {"notify", "notifyd"}
+    of_a_person |= {"notify", "notifyd", "session-metadata"}
     named = {verb for verb in cli.VERBS if verb.startswith(subagent.SESSION_VERBS)}
     assert set(cli.VERBS) - of_a_person <= named | of_a_person
     assert not named & of_a_person
