@@ -227,6 +227,14 @@ MEANT: dict[str, tuple[str, list[str]]] = {
     ),
     "tmux keeps 21 bytes of a cell": ("👨\u200d👩\u200d👧\u200d👦|", ["👨\u200d👩\u200d👧\u200d👦|"]),
     "tmux loses a joiner behind ASCII": ("a\u200dw", ["a\u200dw"]),
+    "tmux has a row go on in the next one also after a line feed ended it": (
+        "x" * 25 + "\x1b[1;1H\r\n\bQ",
+        ["x" * 20, "Qxxxx"],
+    ),
+    "tmux has the row go on no more that it moved, not only the one before it": (
+        "x" * 65 + "\x1b[2;1H\x1b[L\x1b[4;1H\bR",
+        ["x" * 20, "", "x" * 19 + "R", "x" * 20, "xxxxx"],
+    ),
     "tmux does not save the cursor for mode 1048": ("ab\x1b[?1048hcd\x1b[?1048lX", ["abXd"]),
 }
 """Where ours is meant to differ from tmux 3.3: why, a program, and the rows that ours shows."""

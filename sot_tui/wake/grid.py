@@ -341,6 +341,7 @@ class Grid(Screen):
     def delete_lines(self, count: int | None = None) -> None:
         """Take rows out from the cursor's on (DL), if that is inside the region."""
         if self._top <= self.cursor.y <= self._bottom:
+            self._end_above(self.cursor.y)
             self._take_out(self.cursor.y, self._bottom, count or 1, self.style.erased)
 
     def _scroll_up(self, top: int, bottom: int, count: int, cell: Cell) -> None:
@@ -358,9 +359,15 @@ class Grid(Screen):
 
     def _scroll_down(self, top: int, bottom: int, count: int) -> None:
         count = min(count, bottom - top + 1)
+        self._end_above(top)
         rows = self.rows
         del rows[bottom + 1 - count : bottom + 1]
         rows[top:top] = self._blank_rows(count, self.style.erased)
+
+    def _end_above(self, y: int) -> None:
+        """Let the row above go on here no more: what it went on with is gone, or moved."""
+        if y:
+            self.rows[y - 1].wrapped = False
 
     def _put_away(self, row: Row) -> None:
         """Add a row to history, without most blanks behind its text; let the oldest go where they hold too much."""
@@ -448,8 +455,7 @@ class Grid(Screen):
         cells[start:stop] = [self.style.erased] * (stop - start)
         if stop - start == self.columns:
             row.wrapped = False
-            if y:
-                self.rows[y - 1].wrapped = False  # what went on here is gone
+            self._end_above(y)
 
     def _erase_rows(self, places: Iterable[int]) -> None:
         for y in places:
