@@ -346,15 +346,17 @@ def test_verb_when_interrupted_then_it_ends_quietly_and_lets_the_lock_go(joined:
     home = Home(str(joined.comm))
     held = registry_lock.take(home, registry_lock.Wait.RULED)
     assert isinstance(held, registry_lock.Held)
-    process = joined.start("status", "working", "x")
-    folder = Path(f"/proc/{process.pid}/syscall")
-    end = time.monotonic() + 20
-    while "working" not in Path(f"/proc/{process.pid}/cmdline").read_text() or not _sleeps(folder):
-        assert time.monotonic() < end
-    process.send_signal(2)
-    _, err = process.communicate(timeout=20)
-    assert (process.returncode, err) == (130, b"")
-    registry_lock.release(home, held)
+    try:
+        process = joined.start("status", "working", "x")
+        folder = Path(f"/proc/{process.pid}/syscall")
+        end = time.monotonic() + 20
+        while "working" not in Path(f"/proc/{process.pid}/cmdline").read_text() or not _sleeps(folder):
+            assert time.monotonic() < end
+        process.send_signal(2)
+        _, err = process.communicate(timeout=20)
+        assert (process.returncode, err) == (130, b"")
+    finally:
+        registry_lock.release(home, held)
     assert not joined.comm.joinpath(".registry.lock").exists()
 
 
