@@ -22,10 +22,13 @@ from typing import TYPE_CHECKING, Any
 from bench.measure import Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 AGENT = r"""#!{python} -IS
 import os, sys, time
+program = {programs!r}.get(os.environ["SOT_WORKSPACE"])
+if program:
+    os.execv({python!r}, [{python!r}, "-I", program])
 pause = {{"busy": 0.02, "work": 0.17}}.get(os.environ["SOT_WORKSPACE"][:4])
 step = 0
 while pause and not os.path.exists({quiet!r}):
@@ -37,7 +40,7 @@ while pause and not os.path.exists({quiet!r}):
     time.sleep(pause)
 time.sleep(9999)
 """
-"""Draws until it is told to be quiet, at the rate that its row's name says."""
+"""Draws until it is told to be quiet, at the rate that its row is named for; or is the program of that name."""
 WORKING, BUSY = 60, 2
 _UP_SECS = 120.0
 _SETTLE_SECS = 5.0
@@ -49,11 +52,13 @@ _LOOKS = 200
 class Box:
     """A daemon and its rows, in folders of their own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Mapping[str, str] | None = None) -> None:
+        """`programs` are the Python files that rows of these names run, in place of the agent that draws."""
         self.folder = folder
         self.quiet = folder / "quiet"
         agent = folder / "agent"
-        agent.write_text(AGENT.format(python=sys.executable, quiet=str(self.quiet)))
+        said = {"python": sys.executable, "quiet": str(self.quiet), "programs": dict(programs or {})}
+        agent.write_text(AGENT.format(**said))
         agent.chmod(0o755)
         named = {"HOME": "home", "XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_RUNTIME_DIR": "run"}
         for below in named.values():
@@ -61,6 +66,7 @@ class Box:
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("SOT_", "COMM_"))}
         environ |= {name: str(folder / below) for name, below in named.items()}
         environ |= {"SOT_COMM_HOME": str(folder / "comm"), "SOT_SELF_HOST": "box", "SHELL": str(agent)}
+        self.environ = environ
         self.daemon = subprocess.Popen(
             [str(Path(sys.executable).with_name("sotd")), "run"],
             env=environ,
@@ -112,14 +118,18 @@ class Box:
                         found.append(int(entry.name))
         return found
 
-    def close(self) -> None:
-        """End the daemon and every row."""
+    def leave(self) -> None:
+        """End the daemon; its rows go on."""
         self._lines.close()
         self._socket.close()
         self.daemon.terminate()
         self.daemon.wait(30)
         assert self.daemon.stderr is not None
         self.daemon.stderr.close()
+
+    def close(self) -> None:
+        """End the daemon and every row."""
+        self.leave()
         for pid in self.capsules():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -19,9 +19,10 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.fleets import Fleet
+from bench.fleets import COMMAND, Fleet
 from bench.measure import Figure
 from bench.pane import Pane
+from bench.rows import WORKING, Box
 from sot_tui.engine.rows.row import Row, Wanted
 from sot_tui.engine.service import Engine
 
@@ -50,16 +51,19 @@ PASTE_BYTES = 1 << 20
 _LEAVE = b"\x1d"
 _ROUNDS, _LEAVES, _PASTES = 200, 60, 5
 _GONE_SECS = 10.0
+_CALM_SECS = 5.0
+"""Seconds after sixty rows are shown for the first time."""
 _PAUSE_SECS = (0.02, 0.08)
 _random = random.Random(0)
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """Yield the echo alone, the way out of a flood, and a paste."""
+    """Yield the echo alone and among sixty rows at work, the way out of a flood, and a paste."""
     folder.mkdir()
     for name, text in (("counts", COUNTS), ("floods", FLOODS), ("saves", SAVES)):
         (folder / name).write_text(text)
     yield from _echoes(folder)
+    yield from _echoes_among_many(folder)
     yield from _floods(folder)
     yield from _pastes(folder)
 
@@ -71,6 +75,32 @@ def _echoes(folder: Path) -> Iterator[Figure]:
         ours, theirs = partial(_echo, pane, count(1)), partial(_echo, bare, count(1))
         name = "key to its echo painted, one row"
         yield Figure(name, ours, theirs, 1, "p99 <= 60 ms", partial(_pause, pane), _ROUNDS)
+
+
+def _echoes_among_many(folder: Path) -> Iterator[Figure]:
+    """Yield the echo among rows at work, of a daemon's client and of a dashboard that runs the rows itself."""
+    (folder / "many").mkdir()
+    box = Box(folder / "many", {"echo": str(folder / "counts")})
+    try:
+        for number in range(WORKING):
+            box.make(f"work-{number}")
+        box.make("echo")
+        _stay(Path(box.environ["XDG_CONFIG_HOME"]))
+        box.until_ready()
+        numbers = count(1)
+        for who in ("by a daemon", "by the dashboard"):
+            if who == "by the dashboard":
+                box.leave()
+            with Pane([COMMAND], box.environ, str(folder)) as pane:
+                pane.until("work-1")
+                _open(pane, "echo", r"ready|key \d+\.")
+                pane.drain(_CALM_SECS)
+                name = f"key to its echo painted, {WORKING} more run {who}"
+                yield Figure(
+                    name, partial(_echo, pane, numbers), None, 1, "p99 <= 120 ms", partial(_pause, pane), _ROUNDS
+                )
+    finally:
+        box.close()
 
 
 def _echo(pane: Pane, numbers: Iterator[int]) -> float:
@@ -132,9 +162,7 @@ class _Rowed:
     def __init__(self, folder: Path, *command: str, sign: str = "ready") -> None:
         folder.mkdir()
         self._fleet = Fleet(folder, 1)
-        config = folder / "config" / "sot"
-        config.mkdir()
-        (config / "tui.toml").write_text('on_leave = "never"\n')  # what is left behind would start the row again
+        _stay(folder / "config")
         self._command, self._sign = command, sign
         self._pane: Pane | None = None
 
@@ -142,12 +170,7 @@ class _Rowed:
         asyncio.run(self._make())
         pane = self._pane = self._fleet.dashboard().__enter__()
         pane.until("the-row")
-        pane.drain(3.0)
-        pane.press(b"/the-row\r")
-        pane.drain(0.5)
-        pane.press(b"\r")
-        pane.until(self._sign)
-        pane.drain(1.0)
+        _open(pane, "the-row", self._sign)
         return pane
 
     def __exit__(self, *fault: object) -> None:
@@ -180,6 +203,23 @@ class _Rowed:
             assert isinstance(row, Row), row
             while engine.fleet.rows[row.id].phase != "ready":  # noqa: ASYNC110  (as above)
                 await asyncio.sleep(0.05)
+
+
+def _stay(config: Path) -> None:
+    """Say in a configuration folder that nothing stays behind a dashboard: that would start the row again."""
+    (config / "sot").mkdir(exist_ok=True)
+    (config / "sot" / "tui.toml").write_text('on_leave = "never"\n')
+
+
+def _open(pane: Pane, label: str, sign: str) -> None:
+    """Open a row's screen, as a person does who looks for it by its name."""
+    pane.drain(3.0)
+    pane.press(f"/{label}\r".encode())
+    pane.drain(0.5)
+    pane.forget()
+    pane.press(b"\r")
+    pane.until(sign)
+    pane.drain(1.0)
 
 
 def _pause(pane: Pane) -> None:
