@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sot_tui.comm.home import home_here
-from sot_tui.notify import decision_log, delivery, sender as senders, settings
+from sot_tui.notify import decision_log, delivery, hook, sender as senders, settings
 from sot_tui.notify.decide import Notice
 from sot_tui.notify.decision_log import Entry
 from sot_tui.notify.delivery import Channel, Words
@@ -59,6 +59,41 @@ def test_send_when_delivered_then_the_words_stand_in_body_and_headers(topic: Ntf
     assert (got.headers["priority"], got.headers["tags"]) == ("4", "white_check_mark,earth")
     sender(topic).send(NOTICE._replace(urgency="blocked"))
     assert (topic.got[1].headers["priority"], topic.got[1].headers["tags"]) == ("5", "question,earth")
+
+
+@pytest.mark.parametrize(
+    ("event", "title", "body", "priority", "tags"),
+    [
+        (PI_TURN, "project · earth:3", "assistant", "4", "white_check_mark,earth"),
+        (ASKED._replace(message=""), "project · earth:3", "needs permission", "5", "question,earth"),
+        (
+            ASKED._replace(message="", notification_type="agent_needs_input"),
+            "project · earth",
+            "needs input",
+            "5",
+            "question,earth",
+        ),
+    ],
+)
+def test_b59_b61_push_when_an_event_is_sent_then_its_words_and_urgency_reach_the_topic(
+    topic: Ntfy, tmp_path: Path, event: Event, title: str, body: str, priority: str, tags: str
+) -> None:
+    sends = sender(topic)
+    over = channel(tmp_path, send=lambda notice: sends.send(notice).delivered)
+    assert delivery.deliver(over, Frame(event._replace(cwd="/home/user/project"), "earth:3"))
+    (got,) = topic.got
+    assert (got.headers["title"], got.body) == (title, body)
+    assert (got.headers["priority"], got.headers["tags"]) == (priority, tags)
+
+
+def test_b64_push_when_a_composed_body_is_long_then_it_fits_and_ends_in_an_ellipsis(
+    topic: Ntfy, tmp_path: Path
+) -> None:
+    sends = sender(topic)
+    over = channel(tmp_path, send=lambda notice: sends.send(notice).delivered, words=lambda _: Words(body="完" * 100))
+    assert delivery.deliver(over, Frame(PI_TURN, ""))
+    assert topic.bodies == ["完" * 65 + "…"]
+    assert len(topic.bodies[0].encode()) <= 200
 
 
 def test_b65_send_when_the_connection_breaks_twice_then_two_attempts_and_no_secret_in_the_log(
@@ -263,6 +298,19 @@ def test_b62_log_when_a_goal_is_active_then_silent_without_an_id(tmp_path: Path)
     assert delivery.deliver(channel(tmp_path, send=sent.append), Frame(event, ""))
     (line,) = logged(tmp_path)
     assert "goal active" in line["reason"]
+    assert "completion_id" not in line
+    assert not sent
+
+
+def test_b62_stop_when_a_goal_is_active_and_the_hook_has_a_stale_id_then_silent_without_one(tmp_path: Path) -> None:
+    goal = {"type": "attachment", "attachment": {"type": "goal_status", "sentinel": True}}
+    (tmp_path / "transcript").write_text(json.dumps(goal) + "\n{")
+    said = {"hook_event_name": "Stop", "session_id": "s", "completion_id": "stale", "last_assistant_message": "x"}
+    payload = hook.parse(json.dumps({**said, "transcript_path": str(tmp_path / "transcript")}).encode())
+    sent: list[Notice] = []
+    assert delivery.deliver(channel(tmp_path, send=sent.append), Frame(hook.prepare(home_here(), payload), ""))
+    (line,) = logged(tmp_path)
+    assert (line["outcome"], line["reason"]) == ("silent", "goal active: deferring to built-in /goal")
     assert "completion_id" not in line
     assert not sent
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import socket
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event as Flag, Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sot_tui.comm.clock import SystemClock
-from sot_tui.comm.home import home_here
+from sot_tui.comm.home import Home, home_here
 from sot_tui.notify import client, frame as frames, server as servers
 from sot_tui.notify.delivery import Channel, Words
 from sot_tui.notify.frame import Frame
 from sot_tui.notify.server import CannotListen, Server
 from tests.notify.pieces import ASKED, ENDED, IDLE, PI_TURN, STOP, fields, line
+from tests.seams import JumpingClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,8 +151,32 @@ def test_b06_line_when_it_never_ends_then_rejected_at_the_read_deadline(room: Pa
     served.end()
 
 
-def test_b07_read_deadline_when_accepted_then_five_seconds_in_all() -> None:
-    assert servers.READ_SECS == 5.0
+@pytest.mark.parametrize(("ahead", "told"), [(4.9, "frame accepted"), (5.1, "frame rejected")])
+def test_b07_read_deadline_when_accepted_then_five_seconds_in_all(room: Path, ahead: float, told: str) -> None:
+    class Later(JumpingClock):
+        """A clock that stands for the accept, and is `ahead` of that ever after."""
+
+        def monotonic(self) -> float:
+            now, self.mono = self.mono, 1000.0 + ahead
+            return now
+
+    home = Home(home_here().path, clock=Later())
+    logged: list[str] = []
+    served = Server(Channel(home, str(room / "base"), "", None, print, print), logged.append)
+    listening = servers.listen(home_here(), {}, f"{room}/run/steward/notifyd.sock")
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(DEADLINE_SECS)
+        peer.connect(listening.path)
+        peer.sendall(line(fields(IDLE)))
+        thread = Thread(target=served.serve, args=(listening.listener,))
+        thread.start()  # only now, so that the line is there already
+        with suppress(ConnectionResetError):  # what is late is not even read
+            heard(peer)
+        served.stop()
+        thread.join(DEADLINE_SECS)
+    servers.close(home_here(), listening)
+    assert told in logged[0]
+    assert len(logged) == 1
 
 
 def test_b08_line_when_malformed_then_rejected_and_nothing_of_it_is_logged(daemon: Daemon) -> None:
@@ -183,6 +208,8 @@ def test_b11_serve_when_no_more_can_be_accepted_then_it_says_why() -> None:
         other.close()
         served = Server(Channel(home_here(), "/nowhere", "", None, print, print), print)
         assert served.serve(listener).startswith("accept failed: ")
+        served.stop()
+        assert listener.fileno() >= 0  # whoever opened it closes it, once
 
 
 # -- one event, one push ----------------------------------------------------------------------------------------------

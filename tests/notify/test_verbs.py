@@ -75,7 +75,9 @@ def serving(url: str, *words: str, **more: str) -> Iterator[subprocess.Popen[byt
 def test_b41_notify_when_there_is_no_daemon_then_one_push_from_here(room: Path, topic: Ntfy) -> None:
     """Contract, Failure semantics: "If the socket is unavailable, the hook performs one inline fallback."."""
     said = {**STOP, "transcript_path": str(transcript(room, "scanned answer"))}
-    assert notify("--harness", "claude-code", said=said, url=topic.url) == (0, "", "")
+    helper = composing(room, f'echo x > "{room}/composed"')
+    assert notify("--harness", "claude-code", said=said, url=topic.url, STEWARD_HELPER_BIN=helper) == (0, "", "")
+    assert not (room / "composed").exists()
     assert topic.bodies == ["scanned answer"]
     assert topic.got[0].headers["title"].startswith("project · ")
     (entry,) = logged(room)
@@ -112,9 +114,28 @@ def test_b36_b39_notify_when_the_daemon_rejects_after_the_transcript_is_gone_the
     assert not path.exists()
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [b"bad\n", frames.encode_ack("accepted")[:-1], b'{"version":1,"status":"done"}\n', b"", None],
+    ids=["bad", "truncated", "unknown", "disconnect", "silence"],
+)
+def test_b36_notify_when_the_daemon_does_not_take_the_event_then_exactly_one_push_from_here(
+    room: Path, topic: Ntfy, reply: bytes | None
+) -> None:
+    """Contract, Acknowledgements: "all cause exactly one model-free inline fallback"."""
+    (room / "run" / "steward").mkdir(mode=0o700)
+    with answering(room / "run" / "steward", reply) as listening:
+        os.rename(listening, room / "run" / "steward" / "notifyd.sock")
+        assert notify(url=topic.url) == (0, "", "")
+    assert topic.bodies == ["hook text"]
+
+
 def test_b41_notify_when_it_is_a_rehearsal_then_one_line_and_nothing_sent(room: Path, topic: Ntfy) -> None:
-    code, out, err = notify("--dry-run", url=topic.url)
+    helper = composing(room, f'echo x > "{room}/composed"')
+    code, out, err = notify("--dry-run", url=topic.url, STEWARD_HELPER_BIN=helper)
     assert (code, err) == (0, "")
+    assert not (room / "composed").exists()
+    assert not (room / "state" / "steward" / "notify" / "session-labels").exists()
     assert out.startswith("DRY RUN: [done] project · ")
     assert out.endswith(" — hook text\n")
     assert not topic.got
@@ -280,7 +301,7 @@ def test_d6_notifyd_when_one_runs_already_then_the_second_refuses(room: Path, to
         assert (room / "run" / "steward" / "notifyd.sock").exists()
 
 
-def test_notifyd_when_nobody_is_configured_then_it_does_not_start() -> None:
+def test_b42_notifyd_when_nobody_is_configured_then_it_does_not_start() -> None:
     ran = subprocess.run([COMMAND, "notifyd"], capture_output=True, timeout=50, check=False)
     assert (ran.returncode, ran.stderr) == (1, b"steward notifyd: no ntfy URL configured\n")
     ran = subprocess.run([COMMAND, "notifyd", "--harness", "pi"], capture_output=True, timeout=50, check=False)
