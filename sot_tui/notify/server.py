@@ -316,6 +316,8 @@ class Server:
             handler.join(max(0.0, end - self._clock.monotonic()))
 
     def _hear(self, reading: _Reading) -> None:
+        if reading.deadline <= self._clock.monotonic():
+            return  # whatever has come since
         line = reading.line()
         if line is None:
             return
@@ -336,6 +338,8 @@ class Server:
         self._log(_told("notify frame accepted", frame))
 
     def _reject_the_late(self) -> None:
+        if not self._reading:
+            return
         now = self._clock.monotonic()
         for reading in [*takewhile(lambda each: each.deadline <= now, self._reading.values())]:
             self._forget(reading)

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import random
+import select
 import socket
+from collections import Counter, deque
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sot_tui.notify import frame as frames
+from sot_tui.notify import decide, frame as frames, server as servers
+from sot_tui.notify.claims import key_of
 from tests.notify.pieces import ASKED, IDLE, PI_TURN, STOP, fields, line
-from tests.notify.test_server import Daemon, heard
+from tests.notify.running import ACCEPTED, ANSWERS, DUPLICATE, REJECTED, Notifyd, heard, say
+from tests.notify.test_server import Daemon
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from sot_tui.notify.claims import Key
+    from sot_tui.notify.event import Event
+    from sot_tui.notify.frame import Frame
+    from tests.notify.ntfy import Ntfy
 
 LINES = [line(fields(event)) for event in (PI_TURN, STOP, ASKED, IDLE)] + [line(fields(dry_run=True))]
 PIECES = [
     b"\xff", b"\x00", b"\\ud800", b"null", b"{}", b"[", b'"', b"\n", b",", b"1e9", b"true", b'"version":1,',
     b"\xed\xa0\x80", b" ",
 ]  # fmt: skip
-ANSWERS = {frames.encode_ack(word) for word in ("accepted", "duplicate", "rejected")}
+FLAT_KB = 24 * 1024
+"""What a daemon may grow by after its first tenth: ten thousand claims are some megabytes, and threads have stacks."""
 
 
-def spoiled(chance: random.Random) -> bytes:
-    data = bytearray(chance.choice(LINES))
+def spoiled(chance: random.Random, whole: bytes = b"") -> bytes:
+    data = bytearray(whole or chance.choice(LINES))
     for _ in range(chance.randint(1, 3)):
         at = chance.randrange(len(data))
         data[at : at + chance.choice([0, 1, 9])] = chance.choice([*PIECES, bytes([chance.randrange(256)])])
@@ -52,49 +64,360 @@ def test_decode_when_a_million_requests_are_spoiled_then_each_is_one_or_none() -
     rounds(1_000_000, 9)
 
 
-def test_daemon_when_spoiled_requests_come_in_pieces_then_one_of_three_answers_and_no_byte_in_its_log(
-    room: Path,
-) -> None:
-    served = Daemon(room)
-    chance = random.Random(10)
+# -- around the limits ------------------------------------------------------------------------------------------------
+
+LIMITS = {
+    "session_id": 256,
+    "completion_id": 256,
+    "agent_id": 256,
+    "agent_type": 256,
+    "cwd": 4096,
+    "source_event": 128,
+    "notification_type": 128,
+    "message": 160,
+}
+"""Bytes (contract, Framing)."""
+
+
+def around(limit: int, name: str) -> Iterator[tuple[bytes, bytes]]:
+    """Yield requests whose field is of every length around its limit, in letters of each size, and their answers."""
+    for letter in "xé完😀":
+        size = len(letter.encode())
+        for length in range(limit - 5, limit + 6):
+            value = letter * (length // size) + "x" * (length % size)
+            event = {"completion_id": PI_TURN}.get(name, IDLE)
+            answer = ACCEPTED if length <= limit else REJECTED
+            if name == "workspace":
+                yield line(fields(IDLE, value)), answer
+            else:
+                yield line({**fields(), "event": {**event._asdict(), name: value}}), answer
+
+
+def test_daemon_when_a_field_is_of_every_length_around_its_limit_then_taken_up_to_it(topic: Ntfy) -> None:
+    """Contract, Framing: "Workspace is at most 256 bytes, cwd at most 4096 bytes" and its other limits."""
+    daemon = Notifyd(topic.url)
     try:
-        for _ in range(1000):
-            data = spoiled(chance).replace(b"assistant", b"SECRET-TEXT")
-            at = chance.randrange(len(data))
-            with served.asked(data[:at]) as peer:
-                # A daemon that has its line already may be gone: then the rest is nobody's.
-                try:
-                    peer.sendall(data[at:])
-                    peer.shutdown(socket.SHUT_WR)
-                except (BrokenPipeError, ConnectionResetError):
-                    pass
-                said = heard_or_gone(peer)
-            assert said in ANSWERS, data
+        for name, limit in {**LIMITS, "workspace": 256}.items():
+            for data, wanted in around(limit, name):
+                assert daemon.answer(data) == wanted, (name, len(data))
     finally:
-        served.end()
-    assert not [each for each in served.logged if "SECRET" in each]
+        daemon.kill()
 
 
-def heard_or_gone(peer: socket.socket) -> bytes:
-    """Return what the daemon said; that it left bytes unread is told by a reset, once all it said is read."""
-    said = b""
+def test_daemon_when_the_texts_are_of_every_length_around_their_budget_then_they_share_it(topic: Ntfy) -> None:
+    """Contract, Framing: "User and assistant text share an 8192-byte UTF-8 budget"."""
+    daemon = Notifyd(topic.url)
     try:
-        while part := peer.recv(4096):
-            said += part
-    except ConnectionResetError:
-        pass
-    return said
+        for user in (0, 1, 4095, 4096, 4097, 8191, 8192):
+            for over in range(-3, 4):
+                said = "完" * ((8192 - user + over) // 3)
+                said += "x" * (8192 - user + over - len(said.encode()))
+                if user + len(said.encode()) != 8192 + over:
+                    continue  # there is no text of less than no bytes
+                event = PI_TURN._replace(user="x" * user, assistant=said, agent_id="silent")
+                assert daemon.answer(line(fields(event))) == (ACCEPTED if over <= 0 else REJECTED), (user, over)
+    finally:
+        daemon.kill()
 
 
-def test_clients_when_they_go_at_any_byte_then_the_daemon_serves_on(room: Path) -> None:
-    served = Daemon(room)
+def test_daemon_when_a_line_is_of_every_length_around_the_limit_then_taken_up_to_it(topic: Ntfy) -> None:
+    """Contract, Framing: "The complete line, including the newline, is at most 64 KiB."."""
+    daemon = Notifyd(topic.url)
+    bare = line(fields(IDLE)).rstrip(b"\n")
+    try:
+        for length in range(frames.LINE_BYTES - 20, frames.LINE_BYTES + 21):
+            padding = b" " * (length - len(bare) - 1)
+            wanted = ACCEPTED if length <= frames.LINE_BYTES else REJECTED
+            assert daemon.answer(bare + padding + b"\n") == wanted, length
+            assert daemon.answer(padding + bare + b"\n") == wanted, length
+            # Without a newline it is none, and from the limit on nobody waits for one.
+            if length >= frames.LINE_BYTES:
+                assert daemon.answer(bare + padding + b" ") == REJECTED, length
+    finally:
+        daemon.kill()
+
+
+# -- in pieces, slowly, and by halves ---------------------------------------------------------------------------------
+
+
+def test_daemon_when_a_line_is_split_at_every_byte_then_it_is_one_request(topic: Ntfy) -> None:
+    """Contract, Framing: "The daemon begins decoding when the newline arrives and does not wait for EOF."."""
+    daemon = Notifyd(topic.url)
+    whole = line(fields(IDLE._replace(cwd="/é/完/😀")))
+    try:
+        for first in range(1, len(whole), 100):
+            with ExitStack() as stack:
+                places = range(first, min(first + 100, len(whole)))
+                peers = [stack.enter_context(daemon.asked()) for _ in places]
+                # All first parts, then all second ones: by then the first have been read.
+                for peer, at in zip(peers, places, strict=True):
+                    peer.sendall(whole[:at])
+                for peer, at in zip(peers, places, strict=True):
+                    peer.sendall(whole[at:])
+                assert {heard(peer) for peer in peers} == {ACCEPTED}
+    finally:
+        daemon.kill()
+
+
+def test_daemon_when_a_client_says_one_byte_at_a_time_then_it_is_one_request(topic: Ntfy) -> None:
+    daemon = Notifyd(topic.url)
     whole = line(fields(PI_TURN))
     try:
-        for at in range(0, len(whole), 7):
-            with served.asked(whole[:at]):
-                pass
-        with served.asked(whole) as peer:
-            assert heard(peer) == frames.encode_ack("accepted")
+        with daemon.asked() as peer:
+            for at in range(len(whole)):
+                peer.sendall(whole[at : at + 1])
+            assert heard(peer) == ACCEPTED
+        assert daemon.end() == 0
+    finally:
+        daemon.kill()
+    assert topic.bodies == ["assistant"]
+
+
+def test_daemon_when_clients_half_close_at_any_byte_then_rejected_and_after_the_line_accepted(topic: Ntfy) -> None:
+    """Contract, Acknowledgements: "rejected means the request was not admitted.": an unfinished line is none."""
+    daemon = Notifyd(topic.url)
+    whole = line(fields(PI_TURN))
+    try:
+        for at in range(len(whole) + 1):
+            with daemon.asked() as peer:
+                peer.sendall(whole[:at])
+                peer.shutdown(socket.SHUT_WR)
+                assert heard(peer) == (ACCEPTED if at == len(whole) else REJECTED), at
+    finally:
+        daemon.kill()
+    assert topic.bodies == ["assistant"]
+
+
+def test_daemon_when_a_client_never_stops_dripping_then_rejected_at_the_read_deadline(room: Path) -> None:
+    """Contract, Framing: "A connection that never completes a line expires at the daemon read deadline."."""
+    served = Daemon(room, read_secs=0.3)
+    dripped = 0
+    try:
+        with served.asked(b'{"event":') as peer:
+            while not select.select([peer], [], [], 0.01)[0]:  # the pace of the drip
+                say(peer, b" ")
+                dripped += 1
+            assert heard(peer) == REJECTED
     finally:
         served.end()
-    assert len(served.sent) == 1
+    assert dripped
+    assert served.logged == ['msg="notify frame rejected" reason=read_deadline']
+
+
+def test_daemon_when_more_clients_dawdle_than_it_serves_then_the_others_wait_and_it_holds_no_more(
+    topic: Ntfy,
+) -> None:
+    daemon = Notifyd(topic.url)
+    at_rest = daemon.open_files()
+    dawdling = []
+    try:
+        for _ in range(servers.CONNECTIONS):
+            peer = daemon.asked()
+            peer.sendall(b"{")
+            dawdling.append(peer)
+        while daemon.open_files() < at_rest + servers.CONNECTIONS:
+            assert daemon.process.poll() is None
+        with daemon.asked() as late:
+            late.sendall(line(fields(PI_TURN)))
+            assert not select.select([late], [], [], 0.2)[0]
+            assert daemon.open_files() == at_rest + servers.CONNECTIONS
+            dawdling.pop().close()
+            assert heard(late) == ACCEPTED
+    finally:
+        for peer in dawdling:
+            peer.close()
+        daemon.kill()
+    assert topic.bodies == ["assistant"]
+
+
+def test_daemon_when_clients_go_at_any_byte_then_it_serves_on(topic: Ntfy) -> None:
+    daemon = Notifyd(topic.url)
+    whole = line(fields(PI_TURN))
+    try:
+        for at in range(len(whole)):
+            with daemon.asked() as peer:
+                peer.sendall(whole[:at])
+        assert daemon.answer(whole) == ACCEPTED
+    finally:
+        daemon.kill()
+    assert topic.bodies == ["assistant"]
+
+
+# -- a daemon among them ----------------------------------------------------------------------------------------------
+
+SECRET_CWD = "/SECRET-FOLDER" + "/deep" * 8 + "/project"
+"""So deep that no few spoiled bytes make its secret part the last one, which a title shows."""
+
+
+class Fuzz:
+    """Clients of every manner at one daemon, and what must come of all that they said."""
+
+    SLOW = 6
+    """Clients that say one byte whenever another one is done."""
+    OPEN = 16
+    """Accepted events whose end nobody has waited for yet: more would only load the topic."""
+
+    def __init__(self, daemon: Notifyd, seed: int) -> None:
+        self.daemon = daemon
+        self.chance = random.Random(seed)
+        self.number = 0
+        self.claimed: set[Key] = set()
+        self.due: Counter[str] = Counter()
+        """The bodies that must be pushed, and how often."""
+        self.open: deque[socket.socket] = deque()
+        self.slow: dict[socket.socket, tuple[bytes, int]] = {}
+        self.manners: Counter[str] = Counter()
+        self.answers: Counter[bytes] = Counter()
+
+    def event(self) -> Event:
+        """Return the next event, which says what no log may hold, and a body that is like no other."""
+        self.number += 1
+        event = self.chance.choice([PI_TURN, PI_TURN, STOP, STOP, ASKED, IDLE])
+        event = event._replace(cwd=SECRET_CWD)
+        if event.kind == "completion":
+            body = f"said {self.number}"
+            return event._replace(completion_id=f"c{self.number}", user="SECRET-PROMPT " * 3, assistant=body)
+        return event._replace(message=f"asked {self.number}")
+
+    def whole(self) -> bytes:
+        return line(fields(self.event(), **({"dry_run": True} if self.chance.random() < 0.1 else {})))
+
+    def run(self, count: int) -> None:
+        """Send so many requests, then wait for the end of each event."""
+        for _ in range(count):
+            self.one()
+            self.feed()
+        while self.slow:
+            self.feed()
+        while self.open:
+            self.wait_for_one()
+
+    def one(self) -> None:
+        chance = self.chance
+        data = self.whole()
+        is_valid = chance.random() < 0.02
+        if not is_valid:
+            data = spoiled(chance, data)
+        if chance.random() < 0.002:
+            data = data.rstrip(b"\n") + b" " * chance.randint(frames.LINE_BYTES - 400, frames.LINE_BYTES) + b"\n"
+        manner = chance.choice(["whole", "whole", "split", "half-closed", "gone"])
+        if is_valid and chance.random() < 0.3:
+            manner = "slow"
+        self.manners[manner] += 1
+        peer = self.daemon.asked()
+        if manner == "slow":
+            self.slow[peer] = (data, 0)
+            return
+        if manner == "split":
+            at = chance.randrange(len(data))
+            say(peer, data[:at])
+            data_left = data[at:]
+        else:
+            data_left = data
+        say(peer, data_left)
+        if manner == "gone":
+            peer.close()
+            self.answered(data, None)
+            return
+        # A line that never ends is ended by its client; nobody waits for the read deadline here.
+        if manner == "half-closed" or not line_of(data):
+            with suppress(OSError):  # it may be gone
+                peer.shutdown(socket.SHUT_WR)
+        said = heard(peer, b"\n")
+        self.answered(data, said)
+        self.open.append(peer)
+        if len(self.open) > self.OPEN:
+            self.wait_for_one()
+        if is_valid and said == ACCEPTED and chance.random() < 0.3:
+            again = self.daemon.answer(data)
+            self.answered(data, again)
+
+    def feed(self) -> None:
+        """Let each slow client say its next byte, and hear what is said to those that are done."""
+        for peer, (data, at) in list(self.slow.items()):
+            if at < len(data):
+                say(peer, data[at : at + 1])
+                self.slow[peer] = (data, at + 1)
+                continue
+            del self.slow[peer]
+            said = heard(peer, b"\n")
+            if said == REJECTED:  # it took more than five seconds on a machine at its limit
+                self.answers[said] += 1
+                peer.close()
+                continue
+            self.answered(data, said)
+            self.open.append(peer)
+
+    def wait_for_one(self) -> None:
+        with self.open.popleft() as peer:
+            assert heard(peer) == b""
+
+    def answered(self, data: bytes, said: bytes | None) -> None:
+        """Hold an answer against what the request deserves; None when nobody listened."""
+        wanted, frame = self.deserved(data)
+        if said is not None:
+            assert said in ANSWERS, data
+            assert said == wanted, data
+            self.answers[said] += 1
+        if frame is not None and wanted == ACCEPTED and not frame.dry_run:
+            decision = decide.decide(frame.event)
+            if decision.outcome == decide.SEND:
+                notice = decide.notice(frame.event, decision.urgency, frame.workspace, "")
+                self.due[notice.body] += 1
+
+    def deserved(self, data: bytes) -> tuple[bytes, Frame | None]:
+        try:
+            frame = frames.decode(line_of(data))
+        except frames.InvalidFrame:
+            return REJECTED, None
+        if frame.dry_run or not decide.is_claimable(frame.event):
+            return ACCEPTED, frame
+        key = key_of(frame.event)
+        if key in self.claimed:
+            return DUPLICATE, frame
+        self.claimed.add(key)
+        return ACCEPTED, frame
+
+
+def line_of(data: bytes) -> bytes:
+    """Return the line that a daemon takes the bytes for; empty for none."""
+    end = data.find(b"\n", 0, frames.LINE_BYTES) + 1
+    return data[:end]
+
+
+def besiege(topic: Ntfy, room: Path, record_property: Callable[[str, object], None], count: int, seed: int) -> None:
+    daemon = Notifyd(topic.url)
+    try:
+        siege = Fuzz(daemon, seed)
+        siege.run(count // 10)
+        before = daemon.resident_kb()
+        siege.run(count - count // 10)
+        grown = daemon.resident_kb() - before
+        assert daemon.end() == 0
+    finally:
+        daemon.kill()
+    assert Counter(topic.bodies) == siege.due
+    assert not daemon.strange
+    assert not daemon.secrets
+    assert grown < FLAT_KB, grown
+    kept = (room / "state" / "steward" / "notify").glob("notify-decisions*")
+    assert not [path for path in kept if b"SECRET" in path.read_bytes()]
+    assert set(siege.answers) == ANSWERS
+    record_property("pushes", len(topic.got))
+    record_property("grown_kb", grown)
+
+
+@pytest.mark.stress
+def test_daemon_when_twenty_thousand_requests_are_spoiled_then_each_has_its_answer_and_each_push_goes_once(
+    topic: Ntfy, room: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Contract, Framing and Acknowledgements: one of three lines, and "the duplicate causes no model or send work"."""
+    besiege(topic, room, record_property, 20_000, 10)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(3600)
+def test_daemon_when_a_million_requests_are_spoiled_then_each_has_its_answer_and_each_push_goes_once(
+    topic: Ntfy, room: Path, record_property: Callable[[str, object], None]
+) -> None:
+    besiege(topic, room, record_property, 1_000_000, 11)
