@@ -18,7 +18,7 @@ from tests.notify.running import ACCEPTED, ANSWERS, DUPLICATE, REJECTED, Notifyd
 from tests.notify.test_server import Daemon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from sot_tui.notify.claims import Key
@@ -385,7 +385,7 @@ def line_of(data: bytes) -> bytes:
     return data[:end]
 
 
-def besiege(topic: Ntfy, room: Path, record_property: Callable[[str, object], None], count: int, seed: int) -> None:
+def besiege(topic: Ntfy, room: Path, count: int, seed: int) -> None:
     daemon = Notifyd(topic.url)
     try:
         siege = Fuzz(daemon, seed)
@@ -403,21 +403,19 @@ def besiege(topic: Ntfy, room: Path, record_property: Callable[[str, object], No
     kept = (room / "state" / "steward" / "notify").glob("notify-decisions*")
     assert not [path for path in kept if b"SECRET" in path.read_bytes()]
     assert set(siege.answers) == ANSWERS
-    record_property("pushes", len(topic.got))
-    record_property("grown_kb", grown)
 
 
 @pytest.mark.stress
 def test_daemon_when_twenty_thousand_requests_are_spoiled_then_each_has_its_answer_and_each_push_goes_once(
-    topic: Ntfy, room: Path, record_property: Callable[[str, object], None]
+    topic: Ntfy, room: Path
 ) -> None:
     """Contract, Framing and Acknowledgements: one of three lines, and "the duplicate causes no model or send work"."""
-    besiege(topic, room, record_property, 20_000, 10)
+    besiege(topic, room, 20_000, 10)
 
 
 @pytest.mark.torture
 @pytest.mark.timeout(3600)
 def test_daemon_when_a_million_requests_are_spoiled_then_each_has_its_answer_and_each_push_goes_once(
-    topic: Ntfy, room: Path, record_property: Callable[[str, object], None]
+    topic: Ntfy, room: Path
 ) -> None:
-    besiege(topic, room, record_property, 1_000_000, 11)
+    besiege(topic, room, 1_000_000, 11)
