@@ -34,7 +34,7 @@ for _number in (signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
-_SAID_BY_A_SESSION = ("SOT_", "COMM_", "CLAUDE", "CODEX")
+_SAID_BY_A_SESSION = ("SOT_", "COMM_", "CLAUDE", "CODEX", "STEWARD_")
 
 
 @pytest.fixture(autouse=True)

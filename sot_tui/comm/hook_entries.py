@@ -3,10 +3,13 @@
 Contract, registry.json: which hook each agent runs at which event. An entry is ours when its command is the program
 `sot-tui` with exactly the words of a hook; every other entry, and everything else in the settings, is left as it is, in
 its place and order. What has another shape than the agent gives it is refused and never repaired. A later version adds
-its entries to the table; one that the table names no more is removed by the next install.
+its entries to the table; one that the table names no more is removed by the next install. The notifier's are added only
+for who wants pushes, and where another program tells the same to the same daemon, ours stay away: one need, one push.
 """
 
 from __future__ import annotations
+
+import re
 
 from sot_tui.comm.errors import Refused
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
@@ -18,17 +21,23 @@ if TYPE_CHECKING:
     Settings = dict[str, Any]
 
 
+HOOK, NOTIFY = "hook", "notify"
+"""The two verbs that an agent runs: what keeps the session's state, and what tells a person who is away."""
+
+
 class Entry(NamedTuple):
     """One hook that an agent is to run."""
 
     event: str
     """The agent's name of the event."""
     words: str
-    """What follows `sot-tui hook`."""
+    """What follows the verb."""
     matcher: str = ""
     """The tools at which it runs; empty for all of them, or for an event that has none."""
     timeout_s: int = 15
     """Seconds after which the agent ends it: the longest of its waits, and some."""
+    verb: str = HOOK
+    """What follows `sot-tui`."""
 
 
 ENTRIES: dict[str, tuple[Entry, ...]] = {
@@ -49,61 +58,111 @@ ENTRIES: dict[str, tuple[Entry, ...]] = {
 }
 """Every entry, by agent, in the order in which they are added."""
 
+NOTIFIER: dict[str, tuple[Entry, ...]] = {
+    "claude": (
+        Entry("Stop", "--harness claude-code", timeout_s=90, verb=NOTIFY),
+        Entry(
+            "Notification",
+            "--harness claude-code",
+            "permission_prompt|agent_needs_input|elicitation_dialog|elicitation_url_dialog",
+            timeout_s=90,
+            verb=NOTIFY,
+        ),
+        Entry("SessionEnd", "--harness claude-code", verb=NOTIFY),
+    ),
+    "codex": (),
+}
+"""Those of the notifier, by agent; its protocol knows no Codex. None is at SubagentStop: a sub-agent pushes nothing."""
 
-def installed(settings: Settings, agent: str, program: str) -> Settings:
-    """Return settings in which each entry of the agent stands once, run by `program`, a shell word.
+_ANOTHER = "another"
+_PUSHES = re.compile(r"""(?:^|[\s/;&|])(?:steward|sot-tui)['"]?\s+notify(?:\s|$)""")
+"""A command that tells a person the same by the notifier's name elsewhere, or by ours in a person's own words."""
+
+
+def wanted(settings: Settings, agent: str, *, notify: bool) -> tuple[Entry, ...]:
+    """Return the entries that are to stand: the notifier's when they are asked for, or when one stands already.
+
+    Where another entry pushes at an event, ours is not wanted there too. Raises Refused for settings of another shape.
+    """
+    told = _notified(settings)
+    if not (notify or NAME in told.values()):
+        return ENTRIES[agent]
+    return ENTRIES[agent] + tuple(entry for entry in NOTIFIER[agent] if told.get(entry.event) != _ANOTHER)
+
+
+def installed(settings: Settings, agent: str, program: str, *, notify: bool = False) -> Settings:
+    """Return settings in which each entry that is wanted stands once, run by `program`, a shell word.
 
     Entries that stand there already keep their place. Raises Refused for settings of another shape.
     """
-    wanted = {entry: _handler(entry, program) for entry in ENTRIES[agent]}
+    left = {entry: _handler(entry, program) for entry in wanted(settings, agent, notify=notify)}
 
     def keep(event: str, matcher: str, handler: Settings) -> bool:
-        for entry, ours in wanted.items():
+        for entry, ours in left.items():
             if (entry.event, entry.matcher, ours) == (event, matcher, handler):
-                del wanted[entry]  # a second one like it is one too many
+                del left[entry]  # a second one like it is one too many
                 return True
         return False
 
     events = _filtered(settings, keep)
-    for entry, handler in wanted.items():
+    for entry, handler in left.items():
         group = {"matcher": entry.matcher} if entry.matcher else {}
         events.setdefault(entry.event, []).append({**group, "hooks": [handler]})
     return {**settings, "hooks": events}
 
 
-def uninstalled(settings: Settings) -> Settings:
+def uninstalled(settings: Settings, *, only_notify: bool = False) -> Settings:
     """Return settings without any entry of ours, nor a group, an event or a table that held nothing else.
 
-    Raises Refused for settings of another shape.
+    With `only_notify` the notifier's alone are taken out. Raises Refused for settings of another shape.
     """
-    events = _filtered(settings, lambda *_: False)
+    events = _filtered(settings, lambda _, __, handler: only_notify and _verb_of(handler) == HOOK)
     after = {**settings, "hooks": events}
     if not events and settings.get("hooks"):
         del after["hooks"]
     return after if "hooks" in settings else settings
 
 
-def missing(settings: Settings, agent: str, program: str) -> list[Entry]:
-    """Return the entries of the agent that do not stand in its settings as an install would put them there."""
-    wanted = list(ENTRIES[agent])
+def missing(settings: Settings, agent: str, program: str, *, notify: bool = False) -> list[Entry]:
+    """Return the entries that are wanted and do not stand in the settings as an install would put them there."""
+    left = list(wanted(settings, agent, notify=notify))
 
     def look(event: str, matcher: str, handler: Settings) -> bool:
-        for entry in wanted:
+        for entry in left:
             if (entry.event, entry.matcher, _handler(entry, program)) == (event, matcher, handler):
-                wanted.remove(entry)
+                left.remove(entry)
                 break
         return True
 
     _filtered(settings, look)
-    return wanted
+    return left
+
+
+def _notified(settings: Settings) -> dict[str, str]:
+    """Return the events at which a person is told by a push, and by whose entry: another's before ours."""
+    found: dict[str, str] = {}
+
+    def look(event: str, _: str, handler: Any) -> bool:
+        command = handler.get("command") if isinstance(handler, dict) else None
+        if _verb_of(handler) == NOTIFY:
+            found.setdefault(event, NAME)
+        elif isinstance(command, str) and _PUSHES.search(command) and "--dry-run" not in command:
+            found[event] = _ANOTHER
+        return True
+
+    _filtered(settings, look, is_ours=lambda _: True)
+    return found
 
 
 def _handler(entry: Entry, program: str) -> Settings:
-    return {"type": "command", "command": f"{program} hook {entry.words}", "timeout": entry.timeout_s}
+    return {"type": "command", "command": f"{program} {entry.verb} {entry.words}", "timeout": entry.timeout_s}
 
 
-def _filtered(settings: Settings, keep: Any) -> dict[str, list[Any]]:
-    """Return the table of events with those of our handlers that are kept; what is left empty by that goes."""
+def _filtered(settings: Settings, keep: Any, is_ours: Any = None) -> dict[str, list[Any]]:
+    """Return the table of events with those of our handlers that are kept; what is left empty by that goes.
+
+    Which handlers are ours may be said otherwise, to look at all of them.
+    """
     table = settings.get("hooks", {})
     if not isinstance(table, dict):
         raise Refused('its "hooks" are no object')
@@ -111,31 +170,33 @@ def _filtered(settings: Settings, keep: Any) -> dict[str, list[Any]]:
     for event, groups in table.items():
         if not isinstance(groups, list):
             raise Refused(f'its "hooks" have no list under "{event}"')
-        kept = [after for group in groups if (after := _group(event, group, keep)) is not None]
+        kept = [after for group in groups if (after := _group(event, group, keep, is_ours or _verb_of)) is not None]
         if kept or not groups:
             events[event] = kept
     return events
 
 
-def _group(event: str, group: Any, keep: Any) -> Any:
+def _group(event: str, group: Any, keep: Any, is_ours: Any) -> Any:
     """Return a group of handlers without those that are not kept, None when nothing else was in it."""
     if not isinstance(group, dict) or not isinstance(handlers := group.get("hooks", []), list):
         raise Refused(f'its "hooks" have a group under "{event}" that is none')
     matcher = group.get("matcher", "")
-    kept = [one for one in handlers if not _is_ours(one) or keep(event, matcher, one)]
+    kept = [one for one in handlers if not is_ours(one) or keep(event, matcher, one)]
     if len(kept) == len(handlers):
         return group
     return {**group, "hooks": kept} if kept else None
 
 
-def _is_ours(handler: Any) -> bool:
-    """Tell whether a handler runs a hook of this program, wherever the program lies."""
+def _verb_of(handler: Any) -> str:
+    """Return the verb with which a handler runs this program as an agent is to, wherever it lies; empty if none."""
     command = handler.get("command") if isinstance(handler, dict) and handler.get("type") == "command" else None
     if not isinstance(command, str):
-        return False
-    program, hook, words = command.partition(" hook ")
-    name = program.strip("'\"").rpartition("/")[2]
-    return bool(hook) and name == NAME and _is_hook(words)
+        return ""
+    for verb, is_said in ((HOOK, _is_hook), (NOTIFY, _is_notify)):
+        program, found, words = command.partition(f" {verb} ")
+        if found and program.strip("'\"").rpartition("/")[2] == NAME and is_said(words):
+            return verb
+    return ""
 
 
 def _is_hook(words: str) -> bool:
@@ -143,3 +204,9 @@ def _is_hook(words: str) -> bool:
     event, option, agent = (*words.split(" "), "", "")[:3]
     plain = event.replace("-", "").isalpha() and event.isascii()
     return plain and words == f"{event} {option} {agent}".rstrip() and option in {"", "--agent"}
+
+
+def _is_notify(words: str) -> bool:
+    """Tell whether the words behind `notify` name a harness and nothing more; a rehearsal is a person's own."""
+    option, _, harness = words.partition(" ")
+    return option == "--harness" and harness.isascii() and harness.replace("-", "").isalpha()

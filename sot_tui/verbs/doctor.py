@@ -36,6 +36,7 @@ from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.proof import own_record
 from sot_tui.comm.registry import Registry
 from sot_tui.comm.text import speaks_utf8, visible
+from sot_tui.notify import settings as notifier
 from sot_tui.verbs import _setup
 from sot_tui.verbs._session import ask, misused, say, say_json
 
@@ -250,8 +251,11 @@ def _hooks(home: Home, agent: str) -> Hooks:
     found = Hooks(agent, path, _setup.entry_at(home, os.path.dirname(path)).mode is not None, total=total)
     if not found.here:
         return found
+    notify = notifier.target(home, os.environ) is not None
     try:
-        missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, program.own_command(os.environ))
+        there = hook_settings.read(home, path).settings
+        missing = hook_entries.missing(there, agent, program.own_command(os.environ), notify=notify)
+        found = found._replace(total=len(hook_entries.wanted(there, agent, notify=notify)))
     except SotError as error:
         return found._replace(fault=error.sentence)
     return found._replace(missing=len(missing))

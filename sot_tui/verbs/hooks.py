@@ -15,25 +15,30 @@ from sot_tui.comm.hook_settings import Changed
 from sot_tui.comm.light import TYPE_CHECKING
 from sot_tui.comm.program import own_command
 from sot_tui.comm.skills import Skill
+from sot_tui.notify import settings
 from sot_tui.verbs._session import answer, ask, misused, named, say, say_json, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sot_tui.comm.home import Home
+    from sot_tui.comm.hook_entries import Entry
 
 USAGE = """\
 Examples:
   sot-tui hooks install                  into the settings of every agent that is here
   sot-tui hooks install --agent claude   of one of them, and make the file when there is none
   sot-tui hooks diff                     show what an install would change
-  sot-tui hooks uninstall                take out exactly what an install put in
+  sot-tui hooks install --notify         with those that push to you when you are away (sot-tui notify --help)
+  sot-tui hooks uninstall                take out exactly what an install put in; with --notify, only those that push
 
-Usage: sot-tui hooks install|uninstall|status|diff [--agent claude|codex] [--json]
+Usage: sot-tui hooks install|uninstall|status|diff [--agent claude|codex] [--notify] [--json]
 
 Claude Code: settings.json in $CLAUDE_CONFIG_DIR, else ~/.claude. Codex: hooks.json in $CODEX_HOME, else ~/.codex; it
 runs a new hook once you trust it (/hooks). A file that is changed is kept beside it, as *.bak. --json is for status.
 Two skills go into the folder skills/ beside it, and tell the agent how to send, poll and declare.
+The hooks that push are Claude Code's; without --notify they are installed where a topic to push to is configured, or
+where they stand already. An event at which another entry pushes already (steward notify) gets none of ours.
 The exit code of status and diff is 1 when an install would change something.
 """
 
@@ -44,8 +49,8 @@ def main(argv: list[str]) -> int:
     """Do one of the four; the exit code is 0, 1 (something failed, or is missing) or 2 (usage)."""
     if ask(argv, USAGE):
         return Exit.OK
-    as_json = "--json" in argv
-    values, words, wrong = named([word for word in argv if word != "--json"], ("--agent",))
+    as_json, notify = "--json" in argv, "--notify" in argv
+    values, words, wrong = named([word for word in argv if word not in {"--json", "--notify"}], ("--agent",))
     agents = [values["--agent"]] if "--agent" in values else list(hook_entries.ENTRIES)
     if wrong or len(words) != 1 or words[0] not in _DO or agents[0] not in hook_entries.ENTRIES:
         return misused(USAGE, f"sot-tui hooks: {wrong or 'say install, uninstall, status or diff'}")
@@ -54,33 +59,37 @@ def main(argv: list[str]) -> int:
     home = home_here()
     if "--agent" not in values:
         agents = [agent for agent in agents if os.path.isdir(os.path.dirname(_place(agent)))]
+    notify = notify or (words[0] != "uninstall" and settings.target(home, os.environ) is not None)
     if as_json:
-        return _status_as_json(home, agents)
+        return _status_as_json(home, agents, notify=notify)
     if not agents:
         tell(f"sot-tui hooks: no agent is here: there is no {' and no '.join(map(_folder, hook_entries.ENTRIES))}")
         return Exit.FAILED
-    return max(_each(home, agent, _DO[words[0]]) for agent in agents)
+    return max(_each(home, agent, _DO[words[0]], notify=notify) for agent in agents)
 
 
-def _each(home: Home, agent: str, do: Callable[[Home, str], Exit]) -> Exit:
+def _each(home: Home, agent: str, do: Callable[[Home, str, bool], Exit], *, notify: bool) -> Exit:
     """Do it for one agent; what is wrong with its settings keeps no other agent from its own."""
     try:
-        return do(home, agent)
+        return do(home, agent, notify)
     except SotError as error:
         tell(f"{agent}: {error.sentence}")
         return Exit.FAILED
 
 
-def _install(home: Home, agent: str) -> Exit:
+def _install(home: Home, agent: str, notify: bool) -> Exit:
     path, program = _place(agent), own_command(os.environ)
-    done = hook_settings.change(home, path, lambda settings: hook_entries.installed(settings, agent, program))
-    count = len(hook_entries.ENTRIES[agent])
+    done = hook_settings.change(home, path, lambda was: hook_entries.installed(was, agent, program, notify=notify))
+    entries = hook_entries.wanted(hook_settings.read(home, path).settings, agent, notify=notify)
+    count = len(entries)
     if isinstance(done, Changed):
         answer(f"{agent}: {count} hooks stand in {path}{_kept(done)}")
         if agent == "codex":
             answer(_TRUST)
     else:
         answer(f"{agent}: all {count} hooks stand in {path} already")
+    if notify or len(entries) > len(hook_entries.ENTRIES[agent]):
+        _tell_of_pushes(home, agent, entries)
     for name in skills.SKILLS:
         found = skills.install(home, _skill(agent, name), name)
         new = "stands" if found is Skill.MISSING else "is brought up to date"
@@ -90,13 +99,25 @@ def _install(home: Home, agent: str) -> Exit:
     return Exit.OK
 
 
-def _uninstall(home: Home, agent: str) -> Exit:
-    path = _place(agent)
-    done = hook_settings.change(home, path, hook_entries.uninstalled, make=False)
+def _tell_of_pushes(home: Home, agent: str, entries: tuple[Entry, ...]) -> None:
+    """Say what is between the hooks that push and a push."""
+    if not hook_entries.NOTIFIER[agent]:
+        answer(f"  none of them pushes: the notifier knows no {agent}")
+    elif len(entries) < len(hook_entries.ENTRIES[agent] + hook_entries.NOTIFIER[agent]):
+        answer("  another entry pushes there already, and goes on to: one need is one push")
+    elif settings.target(home, os.environ) is None:
+        answer("  they push nothing before STEWARD_NTFY_URL, or STEWARD_NTFY_URL_FILE, is set where the agent runs")
+
+
+def _uninstall(home: Home, agent: str, notify: bool) -> Exit:
+    path, what = _place(agent), "hook that pushes" if notify else "hook"
+    done = hook_settings.change(home, path, lambda was: hook_entries.uninstalled(was, only_notify=notify), make=False)
     if isinstance(done, Changed):
-        answer(f"{agent}: no hook stands in {path} any more{_kept(done)}")
+        answer(f"{agent}: no {what} stands in {path} any more{_kept(done)}")
     else:
-        answer(f"{agent}: no hook stood in {path}")
+        answer(f"{agent}: no {what} stood in {path}")
+    if notify:
+        return Exit.OK
     for name in skills.SKILLS:
         found = skills.uninstall(home, _skill(agent, name), name)
         if found is not Skill.MISSING:
@@ -104,14 +125,14 @@ def _uninstall(home: Home, agent: str) -> Exit:
     return Exit.OK
 
 
-def _status(home: Home, agent: str) -> Exit:
+def _status(home: Home, agent: str, notify: bool) -> Exit:
     path, program = _place(agent), own_command(os.environ)
-    settings = hook_settings.read(home, path).settings
-    missing = hook_entries.missing(settings, agent, program)
-    count = len(hook_entries.ENTRIES[agent])
+    there = hook_settings.read(home, path).settings
+    missing = hook_entries.missing(there, agent, program, notify=notify)
+    count = len(hook_entries.wanted(there, agent, notify=notify))
     answer(f"{agent}: {count - len(missing)} of {count} hooks stand in {path}")
     for entry in missing:
-        answer(f"  missing: {entry.event}{f' ({entry.matcher})' if entry.matcher else ''}: {entry.words}")
+        answer(f"  missing: {entry.event}{f' ({entry.matcher})' if entry.matcher else ''}: {_said(entry)}")
     absent = False
     for name in skills.SKILLS:
         found = skills.standing(home, _skill(agent, name), name)
@@ -119,20 +140,22 @@ def _status(home: Home, agent: str) -> Exit:
         absent = absent or found in {Skill.MISSING, Skill.OTHER}
     if missing or absent:
         return Exit.FAILED
-    if hook_entries.installed(settings, agent, program) != settings:
+    if hook_entries.installed(there, agent, program, notify=notify) != there:
         answer("  others of ours stand there too, of another version or place; an install takes them out")
         return Exit.FAILED
     return Exit.OK
 
 
-def _status_as_json(home: Home, agents: list[str]) -> Exit:
+def _status_as_json(home: Home, agents: list[str], *, notify: bool) -> Exit:
     code = Exit.OK
     found: list[dict[str, object]] = []
     for agent in agents:
         path = _place(agent)
         shown: dict[str, object] = {"agent": agent, "file": path, "hooks": len(hook_entries.ENTRIES[agent])}
         try:
-            missing = hook_entries.missing(hook_settings.read(home, path).settings, agent, own_command(os.environ))
+            there = hook_settings.read(home, path).settings
+            missing = hook_entries.missing(there, agent, own_command(os.environ), notify=notify)
+            shown["hooks"] = len(hook_entries.wanted(there, agent, notify=notify))
             shown["missing"] = [entry._asdict() for entry in missing]
             shown["skills"] = {
                 name: skills.standing(home, _skill(agent, name), name).name.lower() for name in skills.SKILLS
@@ -145,12 +168,12 @@ def _status_as_json(home: Home, agents: list[str]) -> Exit:
     return code
 
 
-def _diff(home: Home, agent: str) -> Exit:
+def _diff(home: Home, agent: str, notify: bool) -> Exit:
     from difflib import unified_diff  # noqa: PLC0415  (only what shows a difference needs it)
 
     path = _place(agent)
     was = hook_settings.read(home, path)
-    after = hook_entries.installed(was.settings, agent, own_command(os.environ))
+    after = hook_entries.installed(was.settings, agent, own_command(os.environ), notify=notify)
     if after == was.settings:
         return Exit.OK
     old = (was.data or b"").decode("utf-8", "replace").splitlines(keepends=True)
@@ -160,7 +183,7 @@ def _diff(home: Home, agent: str) -> Exit:
     return Exit.FAILED
 
 
-_DO: dict[str, Callable[[Home, str], Exit]] = {
+_DO: dict[str, Callable[[Home, str, bool], Exit]] = {
     "install": _install,
     "uninstall": _uninstall,
     "status": _status,
@@ -178,6 +201,10 @@ def _skill(agent: str, name: str) -> str:
 
 def _folder(agent: str) -> str:
     return os.path.dirname(_place(agent))
+
+
+def _said(entry: Entry) -> str:
+    return entry.words if entry.verb == hook_entries.HOOK else f"{entry.verb} {entry.words}"
 
 
 def _kept(done: Changed) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from sot_tui.comm import hook_entries, proof
 from tests.e2e.box import COMMAND, Box
 from tests.e2e.test_verbs_process import beneath
+from tests.notify import ntfy
 
 pytestmark = pytest.mark.e2e
 
@@ -378,6 +380,85 @@ def test_settings_when_installed_and_taken_out_then_they_are_as_they_were_byte_f
     assert settings.read_bytes() == before
     assert json.loads(codex.read_text()) == {}
     assert list(home.rglob("SKILL.md")) == []
+
+
+def test_notifiers_hooks_when_asked_for_or_a_topic_is_configured_then_they_stand_until_taken_out(agents: Box) -> None:
+    settings = Path(agents.env["HOME"]) / ".claude" / "settings.json"
+    before = settings.read_bytes()
+    bare = agents.run("hooks", "install")[1]
+    assert (b"claude: 6 hooks stand" in bare, b"push" in bare) == (True, False)
+    six = settings.read_bytes()
+    assert agents.run("hooks", "status", "--notify")[1].count(b"  missing: ") == 3
+    code, out, err = agents.run("hooks", "install", "--notify")
+    assert (code, err) == (0, b"")
+    assert f"claude: 9 hooks stand in {settings}".encode() in out
+    assert b"they push nothing before STEWARD_NTFY_URL, or STEWARD_NTFY_URL_FILE, is set" in out
+    assert b"none of them pushes: the notifier knows no codex" in out
+    nine = settings.read_bytes()
+    for words in (["status"], ["diff"], ["install"]):  # once there, they are looked after
+        assert agents.run("hooks", *words)[0] == 0
+    assert settings.read_bytes() == nine
+    assert agents.run("hooks", "uninstall", "--notify")[0] == 0
+    assert settings.read_bytes() == six
+    assert (Path(agents.env["HOME"]) / ".claude/skills/sot-comm/SKILL.md").is_file()
+    agents.env["STEWARD_NTFY_URL"] = "http://127.0.0.1:1/x"
+    assert agents.run("hooks", "status")[0] == 1
+    shown = json.loads(agents.run("hooks", "status", "--json")[1])["agents"][0]
+    assert (shown["hooks"], [(one["event"], one["verb"]) for one in shown["missing"]]) == (
+        9,
+        [("Stop", "notify"), ("Notification", "notify"), ("SessionEnd", "notify")],
+    )
+    assert b"only 6 of 9 stand in" in agents.run("doctor")[1]
+    code, out, _ = agents.run("hooks", "install")
+    assert (code, b"push nothing" in out, settings.read_bytes()) == (0, False, nine)
+    assert agents.run("hooks", "uninstall")[0] == 0
+    assert settings.read_bytes() == before
+
+
+def test_notifiers_hooks_when_steward_is_run_already_then_ours_stay_away(agents: Box) -> None:
+    settings = Path(agents.env["HOME"]) / ".claude" / "settings.json"
+    theirs = {"hooks": [{"type": "command", "command": "steward notify --harness claude-code", "timeout": 90}]}
+    table = {"hooks": {event: [theirs] for event in ("Stop", "Notification", "SessionEnd")}}
+    settings.write_text(json.dumps(table))
+    code, out, _ = agents.run("hooks", "install", "--notify", "--agent", "claude")
+    assert (code, b"another entry pushes there already" in out) == (0, True)
+    assert settings.read_text().count(" notify ") == 3
+    assert agents.run("hooks", "status", "--notify")[0] == 1  # codex has none of its hooks
+    assert agents.run("hooks", "status", "--notify", "--agent", "claude")[0] == 0
+    assert agents.run("hooks", "uninstall")[0] == 0
+    assert json.loads(settings.read_text()) == table
+
+
+def test_claude_when_it_runs_the_notifiers_hooks_as_installed_then_one_push_for_a_turn_and_none_for_a_subagent(
+    agents: Box,
+) -> None:
+    """Product: exactly one push for each finished turn or need, never one per sub-agent."""
+    assert agents.run("hooks", "install", "--notify", "--agent", "claude")[0] == 0
+    events = json.loads((Path(agents.env["HOME"]) / ".claude" / "settings.json").read_text())["hooks"]
+    said = {"session_id": "s", "cwd": str(agents.work), "last_assistant_message": "built", "message": "Allow it?"}
+    need = {"notification_type": "permission_prompt"}
+    with ntfy.serving() as topic:
+        agents.env["STEWARD_NTFY_URL"] = topic.url
+        happened: list[tuple[str, dict[str, str]]] = [
+            ("Stop", {}),
+            ("Notification", need),
+            ("Notification", {"notification_type": "idle_prompt"}),
+            ("SessionEnd", {}),
+            ("SubagentStop", {}),
+            ("Stop", {"agent_id": "a1"}),
+            ("Notification", {**need, "agent_type": "reviewer"}),
+        ]
+        for event, more in happened:
+            body = json.dumps({**said, "hook_event_name": event, **more}).encode()
+            kind = more.get("notification_type", "")
+            groups = [one for one in events.get(event, []) if re.fullmatch(one.get("matcher") or ".*", kind)]
+            for command in [one["command"] for group in groups for one in group["hooks"] if one["command"] != "mine"]:
+                ran = subprocess.run(
+                    ["sh", "-c", command], input=body, cwd=agents.work, env=agents.env, capture_output=True, check=False
+                )
+                assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b""), command
+    assert topic.bodies == ["built", "Allow it?"]
+    assert [got.headers["priority"] for got in topic.got] == ["4", "5"]
 
 
 def test_commands_when_the_agents_run_them_as_installed_then_the_hooks_act(agents: Box) -> None:

@@ -130,3 +130,99 @@ def test_codexs_entries_when_listed_then_they_are_the_contracts_and_nothing_stan
         ("PostToolUse", "", "sot-tui hook heartbeat --agent codex"),
         ("Stop", "", "sot-tui hook stop --agent codex"),
     ]
+
+
+# -- the notifier's ---------------------------------------------------------------------------------------------------
+
+TYPES = "permission_prompt|agent_needs_input|elicitation_dialog|elicitation_url_dialog"
+PUSHES = [
+    ("Stop", "", "sot-tui notify --harness claude-code"),
+    ("Notification", TYPES, "sot-tui notify --harness claude-code"),
+    ("SessionEnd", "", "sot-tui notify --harness claude-code"),
+]
+
+
+def pushes(settings: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [one for one in commands(settings) if " notify" in one[2]]
+
+
+def test_notifiers_entries_when_asked_for_then_claude_has_three_and_codex_none() -> None:
+    """Contract, Framing: "harness is claude-code or pi"; a push for a turn that is over or a need, never for a
+    sub-agent: none is at SubagentStop.
+    """
+    assert pushes(hook_entries.installed({}, "claude", "sot-tui", notify=True)) == PUSHES
+    assert pushes(hook_entries.installed({}, "codex", "sot-tui", notify=True)) == []
+    assert pushes(hook_entries.installed({}, "claude", "sot-tui")) == []
+    there = hook_entries.installed({}, "claude", "sot-tui", notify=True)
+    waits = [one["timeout"] for groups in there["hooks"].values() for group in groups for one in group["hooks"]
+             if " notify " in one["command"]]  # fmt: skip
+    assert sorted(waits) == [15, 90, 90]
+
+
+@pytest.mark.parametrize("settings", [one for one in OTHERS if one != {"hooks": {"Notification": []}}])
+def test_notifiers_entries_when_installed_and_taken_out_then_the_settings_are_as_before(
+    settings: dict[str, Any],
+) -> None:
+    before = copy.deepcopy(settings)
+    there = hook_entries.installed(settings, "claude", "sot-tui", notify=True)
+    assert settings == before
+    assert hook_entries.installed(there, "claude", "sot-tui", notify=True) == there
+    assert hook_entries.missing(there, "claude", "sot-tui", notify=True) == []
+    assert hook_entries.missing(settings, "claude", "sot-tui", notify=True) == [
+        *hook_entries.ENTRIES["claude"],
+        *hook_entries.NOTIFIER["claude"],
+    ]
+    assert set(commands(before)) <= set(commands(there))
+    assert json.dumps(hook_entries.uninstalled(there)) == json.dumps(before)
+    bare = hook_entries.uninstalled(there, only_notify=True)
+    assert json.dumps(bare) == json.dumps(hook_entries.installed(settings, "claude", "sot-tui"))
+
+
+def test_notifiers_entries_when_they_stand_and_nobody_asks_then_an_install_keeps_and_renews_them() -> None:
+    older = hook_entries.installed({}, "claude", "/old/sot-tui", notify=True)
+    assert pushes(hook_entries.installed(older, "claude", "sot-tui")) == PUSHES
+    assert len(hook_entries.missing(older, "claude", "sot-tui")) == 9
+    del older["hooks"]["Notification"]
+    assert pushes(hook_entries.installed(older, "claude", "sot-tui"))[0] == PUSHES[0]
+    assert len(pushes(hook_entries.installed(older, "claude", "sot-tui"))) == 3
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "steward notify --harness claude-code",
+        "/opt/bin/steward notify --harness claude-code",
+        "'/my bin/steward' notify",
+        "env STEWARD_NTFY_URL_FILE=/u steward notify --harness claude-code",
+        "STEWARD_NTFY_URL=u sot-tui notify --harness claude-code",
+        "cd /x; ~/bin/sot-tui notify --harness claude-code || true",
+    ],
+)
+def test_notifiers_entry_when_another_pushes_at_its_event_then_it_stays_away_and_the_others_come(command: str) -> None:
+    """Product: one need, one push."""
+    settings = {"hooks": {"Stop": [{"hooks": [hook(command)]}]}}
+    before = copy.deepcopy(settings)
+    there = hook_entries.installed(settings, "claude", "sot-tui", notify=True)
+    assert pushes(there) == [("Stop", "", command), *PUSHES[1:]]
+    assert hook_entries.missing(there, "claude", "sot-tui", notify=True) == []
+    assert hook_entries.uninstalled(there) == before
+    # Ours goes again where another is added beside it.
+    both = hook_entries.installed({}, "claude", "sot-tui", notify=True)
+    both["hooks"]["Stop"].append({"hooks": [hook(command)]})
+    assert sorted(pushes(hook_entries.installed(both, "claude", "sot-tui"))) == sorted(pushes(there))
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sot-tui notify --harness claude-code --dry-run", "sot-tui notify test", "sot-tui notify", "my-sot-tui notify x",
+     "sot-tui notifyd --harness pi", "echo steward notifyd", "notify-send done"],
+)  # fmt: skip
+def test_entry_when_it_only_looks_like_the_notifiers_then_it_is_the_persons_own(command: str) -> None:
+    settings = {"hooks": {"Notification": [{"hooks": [hook(command)]}]}}
+    there = hook_entries.installed(settings, "claude", "sot-tui")
+    assert ("Notification", "", command) in commands(there)
+    assert len(commands(there)) == 1 + len(hook_entries.ENTRIES["claude"])
+    assert hook_entries.uninstalled(there) == settings
+    if command not in {"sot-tui notify test", "sot-tui notify"}:  # these push
+        both = hook_entries.installed(settings, "claude", "sot-tui", notify=True)
+        assert set(PUSHES) <= set(commands(both))
