@@ -28,7 +28,6 @@ from sot_tui.comm import (
     registry,
     registry_lock,
     set_aside,
-    spawning,
     topology,
 )
 from sot_tui.comm.errors import SotError, Unreadable
@@ -44,11 +43,9 @@ from sot_tui.engine.client import (
     DropDraft,
     EndRow,
     Events,
-    Folders,
     KeepDraft,
     LayOut,
     Leave,
-    Line,
     Listed,
     ListFolders,
     LoadDrafts,
@@ -64,7 +61,6 @@ from sot_tui.engine.client import (
     RestWrites,
     ResumeLine,
     ResumeRow,
-    RowDone,
     Search,
     Send,
     SetAside,
@@ -88,15 +84,12 @@ from sot_tui.engine.fold import (
     WakesAre,
     fold,
 )
-from sot_tui.engine.hosting import HOST_TRY_SECS, Hosting, refusal, row_refusal
+from sot_tui.engine.hosting import HOST_TRY_SECS, Hosting, refusal
 from sot_tui.engine.journal import Journal
 from sot_tui.engine.mailroom import Mailroom
 from sot_tui.engine.observe import Observer
-from sot_tui.engine.rows import agents, making
-from sot_tui.engine.rows.dialogs import Dialogs
-from sot_tui.engine.rows.row import Refused
-from sot_tui.engine.rows.supervisor import BOOT_AT_ONCE, Rows
-from sot_tui.engine.rows.viewing import viewer_of
+from sot_tui.engine.rows import agents
+from sot_tui.engine.rows.row import BOOT_AT_ONCE
 from sot_tui.engine.watch import watch
 
 if TYPE_CHECKING:
@@ -106,7 +99,9 @@ if TYPE_CHECKING:
     from sot_tui.comm.home import Home
     from sot_tui.comm.proof import Record
     from sot_tui.engine.client import NotLive, Page, Viewer
+    from sot_tui.engine.row_commands import RowCommands
     from sot_tui.engine.rows.row import Row
+    from sot_tui.engine.rows.supervisor import Rows
     from sot_tui.engine.server import Server
     from sot_tui.engine.ticks import Wakes
 
@@ -156,7 +151,7 @@ class Engine:
         self.rows: Rows | None = None
         """The rows of this box, while their duty runs."""
         self._rows_are = asyncio.Event()
-        self._dialogs = Dialogs(home.clock)
+        self._row_commands: RowCommands | None = None
         self.server: Server | None = None
         """The control socket, while its duty runs."""
         self.serving = asyncio.Event()
@@ -231,6 +226,8 @@ class Engine:
 
     async def viewer(self, row: str) -> Viewer | NotLive:
         """Open the live terminal of a row: its capsule's own lane, so that nothing of it passes through here."""
+        from sot_tui.engine.rows.viewing import viewer_of  # noqa: PLC0415  (behind the first handles on the screen)
+
         return await viewer_of(self._home.disk, self._environ, row, self._row_work.run)
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
@@ -464,6 +461,9 @@ class Engine:
         if not self.fleet.host:
             raise Unreadable("this machine has no host name, so no rows; set SOT_SELF_HOST")
         await self._made.wait()
+        await _until(self._looked, self._tick_s)  # the rows wait for the first picture, but not for a look that fails
+        from sot_tui.engine.rows.supervisor import Rows  # noqa: PLC0415  (behind the first handles on the screen)
+
         rows = Rows(
             self._home,
             self._environ,
@@ -488,9 +488,9 @@ class Engine:
 
     async def _wake(self, well: Callable[[], None]) -> None:
         """Wake the rows with unread mail; say why the others are not (contract, Waking)."""
-        from sot_tui.engine.ticks import Wakes  # noqa: PLC0415  (behind the first frame)
-
         await self._rows_are.wait()
+        from sot_tui.engine.ticks import Wakes  # noqa: PLC0415  (behind the first handles on the screen)
+
         if self.rows is None:
             raise Unreadable("the rows are not known yet")
         self._wakes = Wakes(
@@ -508,9 +508,9 @@ class Engine:
 
     async def _read_dialogs(self, well: Callable[[], None]) -> None:
         """Stamp the dialogs of the rows whose agents do not (contract, registry.json)."""
-        from sot_tui.engine.dialogs import DialogDuty  # noqa: PLC0415  (behind the first frame)
-
         await self._rows_are.wait()
+        from sot_tui.engine.dialogs import DialogDuty  # noqa: PLC0415  (as above)
+
         if self.rows is None:
             raise Unreadable("the rows are not known yet")
         duty = DialogDuty(
@@ -532,9 +532,9 @@ class Engine:
 
     async def _serve(self, well: Callable[[], None]) -> None:
         """Let this daemon be asked, once it knows its rows: from then on it rules on handles."""
-        from sot_tui.engine.server import Server, Site  # noqa: PLC0415  (behind the first frame: nobody asks before)
-
         await self._rows_are.wait()
+        from sot_tui.engine.server import Server, Site  # noqa: PLC0415  (as above; nobody asks before)
+
         if self.rows is None:
             raise Unreadable("the rows are not known yet")
         site = Site(self._home, self._environ, self.fleet.host, self._hosting.path, about.version())
@@ -631,63 +631,14 @@ class Engine:
 
     async def _rowed(self, command: object) -> object:
         """Carry out what concerns a row of this box."""
-        if isinstance(command, ListFolders):
-            return await self._folders(command.prefix)
-        rows = self.rows
-        if rows is None:
-            return row_refusal(command, self.fleet.stance_why or "the rows of this box are not known yet")
-        match command:
-            case CreateRow():
-                return await self._made_row(rows, command)
-            case EndRow(row, remove):
-                return await self._ended_row(rows, row, remove=remove)
-            case ResumeRow(row):
-                resumed = await rows.resume(row)
-                if isinstance(resumed, Refused):
-                    return Outcome(good=False, sentence=resumed.sentence)
-                return Outcome(good=True, sentence=f"row '{resumed.label}' runs again")
-            case ResumeLine(row):
-                said = rows.resume_line(row)
-                return Line(said.text, said.fault)
-            case ReadDialog(row):
-                return await self._dialogs.read(rows, row)
-            case AnswerDialog():
-                return await self._dialogs.answer(rows, command)
-            case _:
-                raise TypeError(f"no such command: {command!r}")
+        if self._row_commands is None:
+            from sot_tui.engine.row_commands import RowCommands  # noqa: PLC0415  (behind the first handles on the screen)
 
-    async def _made_row(self, rows: Rows, asked: CreateRow) -> RowDone:
-        planned = await self._in_row(lambda: making.plan(self._home, self._environ, asked))
-        if isinstance(planned, Refused):
-            return RowDone(good=False, sentence=planned.sentence, code=planned.code)
-        made = await rows.create(making.wanted(planned, asked))
-        if isinstance(made, Refused):
-            return RowDone(good=False, sentence=made.sentence, code=made.code)
-        for note in await self._in_row(lambda: spawning.announce(self._home, planned, made.id, made.agent)):
-            self._tell(Happened(What.ROW, note, good=False))
-        whose = f" of @{planned.handle}" if planned.handle else ""
-        return RowDone(good=True, sentence=f"started row '{made.label}'{whose} in {made.root}", row=made.id)
+            def noted(words: str) -> None:
+                self._tell(Happened(What.ROW, words, good=False))
 
-    async def _ended_row(self, rows: Rows, key: str, *, remove: bool) -> Outcome:
-        row = rows.find(key)
-        if row is None:
-            return Outcome(good=False, sentence=f"there is no row {key}; nothing was ended")
-        ended = await (rows.destroy(row.id) if remove else rows.end(row.id, "ended at the dashboard"))
-        if isinstance(ended, Refused):
-            return Outcome(good=False, sentence=ended.sentence)
-        words = "is removed" if remove else "has ended; it stays in the list"
-        return Outcome(good=True, sentence=f"row '{row.label}' {words}")
-
-    async def _folders(self, prefix: str) -> Folders:
-        fleet = self.fleet
-        try:
-            async with asyncio.timeout(making.LIST_SECS):
-                return await self._in_row(lambda: making.folders(self._environ, fleet, prefix))
-        except TimeoutError:
-            return Folders(fault=f"{prefix}: it could not be listed within {making.LIST_SECS:g} s")
-
-    async def _in_row(self, function: Callable[[], T]) -> T:
-        return await self._row_work.run(function)
+            self._row_commands = RowCommands(self._home, self._environ, self._row_work.run, noted)
+        return await self._row_commands.carry_out(command, self.rows, self.fleet)
 
     async def _mailed(self, command: object) -> object:
         """Carry out what concerns mail."""

@@ -32,6 +32,8 @@ RUNS = frozenset({Phase.STARTING, Phase.READY})
 """The phases in which the daemon keeps a row's handle live (contract, Liveness)."""
 LATCHED = frozenset({Phase.TERMINAL, Phase.ENDED})
 """The phases in which a row holds no handle (daemon wire 3.4)."""
+BOOT_AT_ONCE = 4
+"""Rows that are adopted or resumed at the same time when the daemon starts (daemon wire 4.4)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from sot_tui.comm.registry_lock import Wait
 from sot_tui.comm.registry_text import Registry
 from sot_tui.engine.rows import agents, capsules, voyage, wishes
 from sot_tui.engine.rows.lane import Lane, LaneForeign, LaneGone
-from sot_tui.engine.rows.row import LATCHED, RUNS, Phase, Refused, Row, Wanted, run_id
+from sot_tui.engine.rows.row import BOOT_AT_ONCE, LATCHED, RUNS, Phase, Refused, Row, Wanted, run_id
 from sot_tui.engine.rows.store import Store, one_holder
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ CRASH_PAUSES = (1.0, 3.0, 7.0, 15.0, 30.0)
 """Seconds before a crashed capsule is started again, the first time, the second, ... (daemon wire 4.3)."""
 CRASH_WINDOW_SECS = 60.0
 """Seconds in which there may be so many crashes; with one more the row is given up."""
-BOOT_AT_ONCE = 4
-"""Rows that are adopted or resumed at the same time when the daemon starts (daemon wire 4.4)."""
 END_SECS = 20.0
 """Seconds in which an ended run must be on disk: the capsule's own steps to end an agent, and some."""
 PRUNE_WAIT = Wait.RULED
