@@ -3,7 +3,8 @@
 Contract, Layout: `bin/` and `VERSION` are the installer's. Upgrading: "An install removes the comm scripts a release no
 longer ships, by exact name: those it recorded in bin/.sot-comm-installed". Each script is a stub that runs whatever
 `sot-tui` the box has, as one home serves many boxes. Nothing that we did not write is written over unless that was
-asked for, and nothing that we did not write is ever removed.
+asked for, and nothing that we did not write is ever removed. The notifier's name is put there on request alone, and
+never in the place of another's program.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ SCRIPTS = {
 }
 """The reference client's scripts (contract, Mail and address-book verbs), and the verb that each one is here."""
 
+STEWARD = "steward"
+"""The notifier's name in hooks and units that are deployed already; its script is written on request alone."""
+STEWARD_VERBS = ("notify", "notifyd", "session-metadata")
+"""What that name is asked for; another word of it is another program's."""
+
 RECORD = ".sot-comm-installed"
 """In `bin/`: the names an install has put there, one on a line (contract, Upgrading)."""
 SCRIPT_MODE = 0o755
@@ -59,7 +65,16 @@ command -v "$tui" >/dev/null 2>&1 || {{
   echo "{name}: $tui was not found on this box; install sot-tui here, or let SOT_TUI_BIN name it" >&2
   exit 1
 }}
+"""
+_RUN = """\
 exec "$tui" {verb} "$@"
+"""
+_CHOOSE = f"""\
+case ${{1-}} in
+  {" | ".join(STEWARD_VERBS)}) exec "$tui" "$@" ;;
+esac
+echo "{STEWARD}: this one knows {", ".join(STEWARD_VERBS[:-1])} and {STEWARD_VERBS[-1]}, and nothing else" >&2
+exit 2
 """
 _READ_LIMIT = 1 << 16
 """Bytes of a script, record or stamp that are read; a real one has some lines."""
@@ -72,7 +87,9 @@ class Installed(NamedTuple):
     written: tuple[str, ...]
     """Names that were written, sorted; empty when all stood already."""
     removed: tuple[str, ...]
-    """Names of ours that this release no longer has."""
+    """Names of ours that this release no longer has, or that are no longer wanted."""
+    total: int
+    """How many stand there now."""
 
 
 class Stand(Enum):
@@ -109,7 +126,8 @@ def verb_of(program: str) -> str:
 
 def stub(name: str) -> bytes:
     """Return the text of a script."""
-    return _HEAD + _STUB.format(name=name, verb=SCRIPTS[name]).encode()
+    end = _CHOOSE if name == STEWARD else _RUN.format(verb=SCRIPTS[name])
+    return _HEAD + (_STUB.format(name=name) + end).encode()
 
 
 def standing(home: Home, release: str) -> Standing:
@@ -117,10 +135,13 @@ def standing(home: Home, release: str) -> Standing:
     folder = f"{home.path}/bin"
     try:
         stands = {name: _text_of(home, f"{folder}/{name}") for name in sorted(SCRIPTS)}
+        asked_for = _text_of(home, f"{folder}/{STEWARD}")
         stamp = _text_of(home, f"{home.path}/VERSION")
     except OSError as error:
         return Standing(Stand.UNREAD, folder, fault=error.strerror or str(error))
     version = (stamp or b"").partition(b"\n")[0].decode("utf-8", "replace")
+    if _is_ours(asked_for):
+        stands[STEWARD] = asked_for
     foreign = [name for name, text in stands.items() if _is_foreign(text)]
     if stamp is not None and not stamp.startswith(STAMP.encode()):
         foreign.append("../VERSION")
@@ -136,8 +157,10 @@ def standing(home: Home, release: str) -> Standing:
     return Standing(Stand.INSTALLED, folder, version)
 
 
-def install(home: Home, release: str, *, force: bool = False) -> Installed:
+def install(home: Home, release: str, *, force: bool = False, steward: bool | None = None) -> Installed:
     """Put the scripts into `bin/` and the stamp beside it; what stands already as it should be is not touched.
+
+    `steward` says whether the notifier's name is to be one of them; None leaves that as it is.
 
     The record is widened before the first script and cut after the last, so that a death on the way leaves no script
     unrecorded. Raises Refused, with nothing written, when another install stands there and `force` is not given;
@@ -145,17 +168,22 @@ def install(home: Home, release: str, *, force: bool = False) -> Installed:
     """
     try:
         ensure_home(home)
-        return _install(home, release, force=force)
+        return _install(home, release, force=force, steward=steward)
     except OSError as error:
         named = f" ({error.filename})" if error.filename else ""
         raise Unreadable(f"the scripts could not all be installed: {error.strerror}{named}; run it again") from error
 
 
-def _install(home: Home, release: str, *, force: bool) -> Installed:
+def _install(home: Home, release: str, *, force: bool, steward: bool | None) -> Installed:
     folder = f"{home.path}/bin"
     _make_bin(home, folder)
     recorded = _recorded(home, f"{folder}/{RECORD}")
-    stands = {name: _text_of(home, f"{folder}/{name}") for name in {*SCRIPTS, *recorded}}
+    stands = {name: _text_of(home, f"{folder}/{name}") for name in {*SCRIPTS, STEWARD, *recorded}}
+    names = set(SCRIPTS)
+    if steward or (steward is None and STEWARD in recorded and _is_ours(stands[STEWARD])):
+        names.add(STEWARD)
+    if STEWARD in names and _is_foreign(stands[STEWARD]):
+        raise Refused(f"another {STEWARD} stands in {folder}, and nothing was written; it is never written over")
     stamp = _text_of(home, f"{home.path}/VERSION")
     if not force:
         foreign = sorted(name for name in SCRIPTS if _is_foreign(stands[name]))
@@ -166,17 +194,17 @@ def _install(home: Home, release: str, *, force: bool) -> Installed:
                 f"another install stands in {folder} ({', '.join(foreign[:3])}{', ...' if len(foreign) > 3 else ''}), "
                 "and nothing was written; --force writes over it"
             )
-    retired = [name for name in recorded if name not in SCRIPTS and _is_ours(stands[name])]
+    retired = [name for name in recorded if name not in names and _is_ours(stands[name])]
     # What another install recorded and we do not ship stays recorded: its files stay too.
     kept = [name for name in recorded if name not in retired]
-    _put(home, f"{folder}/{RECORD}", _record({*recorded, *SCRIPTS}), 0o644)
-    written = [name for name in sorted(SCRIPTS) if _put(home, f"{folder}/{name}", stub(name), SCRIPT_MODE)]
+    _put(home, f"{folder}/{RECORD}", _record({*recorded, *names}), 0o644)
+    written = [name for name in sorted(names) if _put(home, f"{folder}/{name}", stub(name), SCRIPT_MODE)]
     for name in retired:
         with suppress(FileNotFoundError):  # another install removed it
             home.disk.unlink(f"{folder}/{name}")
-    _put(home, f"{folder}/{RECORD}", _record({*kept, *SCRIPTS}), 0o644)
+    _put(home, f"{folder}/{RECORD}", _record({*kept, *names}), 0o644)
     _put(home, f"{home.path}/VERSION", f"{STAMP}{release}\n".encode(), 0o644)
-    return Installed(folder, tuple(written), tuple(sorted(retired)))
+    return Installed(folder, tuple(written), tuple(sorted(retired)), len(names))
 
 
 def _make_bin(home: Home, folder: str) -> None:

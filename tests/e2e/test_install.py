@@ -80,3 +80,42 @@ def test_install_when_another_client_stands_there_then_one_sentence_and_exit_1(b
     assert err.count(b"\n") == 1
     assert box.run("install", "--force")[0] == 0
     assert box.run("install", "--what")[0] == 2
+
+
+def test_steward_when_asked_for_then_it_runs_the_notifier_and_nothing_else(box: Box) -> None:
+    code, out, _ = box.run("install", "--steward")
+    assert (code, out) == (
+        0,
+        f"{len(SCRIPTS) + 1} of {len(SCRIPTS) + 1} scripts were written into {box.comm}/bin\n".encode(),
+    )
+    assert run(box, "steward", "notify", "--dry-run", "x", SOT_TUI_BIN=COMMAND) == (
+        0,
+        "",
+        "steward notify: does not accept positional arguments\n",
+    )
+    code, told, _ = run(box, "steward", "session-metadata", "--harness=pi", "--session-id=s", SOT_TUI_BIN=COMMAND)
+    assert (code, '"status":"missing"' in told) == (0, True)
+    assert run(box, "steward", "notifyd", SOT_TUI_BIN=COMMAND)[0] == 1
+    for words in ([], ["send"], ["install"]):
+        said = "steward: this one knows notify, notifyd and session-metadata, and nothing else\n"
+        assert run(box, "steward", *words, SOT_TUI_BIN=COMMAND) == (2, "", said)
+    assert run(box, "steward", "notify")[:2] == (1, "")
+    assert box.run("install")[1].startswith(b"all ")
+    assert b"removed, as they are no longer of this install: steward\n" in box.run("install", "--no-steward")[1]
+    assert not (box.comm / "bin" / "steward").exists()
+    assert box.run("install", "--steward", "--no-steward")[0] == 2
+
+
+def test_steward_when_the_search_path_has_another_then_it_is_not_put_before_that(box: Box, tmp_path: Path) -> None:
+    other = tmp_path / "steward"
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    path = {**box.env, "PATH": f"{box.comm}/bin:{tmp_path}:{box.env['PATH']}"}
+    code, out, err = box.run("install", "--steward", "--force", env=path)
+    assert (code, out) == (1, b"")
+    said = f"sot-tui install: {other} is another program of that name, and nothing was written; it stays the one\n"
+    assert err == said.encode()
+    assert not box.comm.exists()
+    other.unlink()
+    assert box.run("install", "--steward", env=path)[0] == 0
+    assert box.run("install", "--steward", env=path)[0] == 0  # its own is no other

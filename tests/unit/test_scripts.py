@@ -14,7 +14,7 @@ from sot_tui.cli import VERBS
 from sot_tui.comm import scripts
 from sot_tui.comm.errors import Refused, Unreadable
 from sot_tui.comm.home import Home
-from sot_tui.comm.scripts import RECORD, SCRIPTS, install
+from sot_tui.comm.scripts import RECORD, SCRIPTS, STEWARD, STEWARD_VERBS, Stand, install
 from sot_tui.comm.subagent import SESSION_VERBS
 from tests.faults.disks import Dying, Failing, dies, steps_of
 
@@ -44,6 +44,7 @@ def another_install(home: Home, *names: str) -> None:
 def test_scripts_when_listed_then_each_stands_for_a_verb_there_is() -> None:
     assert set(SCRIPTS.values()) <= set(VERBS)
     assert all(verb.startswith(SESSION_VERBS) for verb in SCRIPTS.values())
+    assert set(STEWARD_VERBS) <= set(VERBS)
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o000, 0o077])
@@ -173,3 +174,77 @@ def test_install_when_the_disk_fails_at_any_step_then_one_sentence_and_no_torn_s
         assert all(path.read_bytes() == scripts.stub(path.name) for path in bin_of(home).glob("comm-*"))
         install(home, "1.2.3")
         assert record(home) == sorted(SCRIPTS)
+
+
+# -- the notifier's name ----------------------------------------------------------------------------------------------
+
+
+def test_steward_when_not_asked_for_then_it_is_not_there_and_what_bears_the_name_is_not_touched(home: Home) -> None:
+    install(home, "1.2.3")
+    assert not bin_of(home).joinpath(STEWARD).exists()
+    assert STEWARD not in record(home)
+    bin_of(home).joinpath(STEWARD).write_text(THEIRS)
+    for force in (False, True):
+        assert install(home, "1.2.4", force=force).total == len(SCRIPTS)
+    assert install(home, "1.2.4", steward=False).removed == ()
+    assert bin_of(home).joinpath(STEWARD).read_text() == THEIRS
+    assert scripts.standing(home, "1.2.4").stand is Stand.INSTALLED
+
+
+def test_steward_when_asked_for_then_it_stands_is_renewed_and_goes_when_no_longer_wanted(home: Home) -> None:
+    done = install(home, "1.2.3", steward=True)
+    assert (STEWARD in done.written, done.total) == (True, len(SCRIPTS) + 1)
+    assert record(home) == sorted([*SCRIPTS, STEWARD])
+    assert stat.S_IMODE(bin_of(home).joinpath(STEWARD).stat().st_mode) == 0o755
+    assert install(home, "1.2.3").written == ()
+    bin_of(home).joinpath(STEWARD).write_bytes(scripts.stub(STEWARD) + b"# older\n")
+    found = scripts.standing(home, "1.2.3")
+    assert (found.stand, found.names) == (Stand.OTHER_VERSION, (STEWARD,))
+    assert install(home, "1.2.3").written == (STEWARD,)
+    assert scripts.standing(home, "1.2.3").stand is Stand.INSTALLED
+    done = install(home, "1.2.3", steward=False)
+    assert (done.removed, done.total) == ((STEWARD,), len(SCRIPTS))
+    assert not bin_of(home).joinpath(STEWARD).exists()
+    assert record(home) == sorted(SCRIPTS)
+
+
+def test_steward_when_another_program_bears_the_name_then_refused_even_by_force(home: Home, tmp_path: Path) -> None:
+    theirs = tmp_path / "their-steward"
+    theirs.write_text(THEIRS)
+    bin_of(home).mkdir(parents=True)
+    bin_of(home).joinpath(STEWARD).symlink_to(theirs)
+    for force in (False, True):
+        with pytest.raises(Refused, match=r"another steward stands in .*/bin, and nothing was written"):
+            install(home, "1.2.3", force=force, steward=True)
+    assert os.listdir(bin_of(home)) == [STEWARD]
+    assert theirs.read_text() == THEIRS
+
+
+def test_steward_when_another_program_took_its_place_then_that_stays_and_the_rest_is_installed(home: Home) -> None:
+    install(home, "1.2.3", steward=True)
+    bin_of(home).joinpath(STEWARD).write_text(THEIRS)
+    assert install(home, "1.2.4").total == len(SCRIPTS)
+    assert install(home, "1.2.4", steward=False).removed == ()
+    assert bin_of(home).joinpath(STEWARD).read_text() == THEIRS
+
+
+def test_steward_when_it_is_ours_and_not_recorded_then_it_stays(home: Home) -> None:
+    """An install removes "by exact name: those it recorded"."""
+    install(home, "1.2.3")
+    bin_of(home).joinpath(STEWARD).write_bytes(scripts.stub(STEWARD))
+    assert install(home, "1.2.3", steward=False).removed == ()
+    assert bin_of(home).joinpath(STEWARD).exists()
+
+
+def test_steward_when_an_install_dies_after_any_step_then_it_is_whole_and_recorded_or_not_there(tmp_path: Path) -> None:
+    steps = len(steps_of(lambda disk: install(Home(str(tmp_path / "whole"), disk=disk), "1.2.3", steward=True)))
+    for number in range(1, steps + 1):
+        home = Home(str(tmp_path / f"comm{number}"))
+        disk = Dying(number)
+        assert dies(lambda home=home, disk=disk: install(home._replace(disk=disk), "1.2.3", steward=True))  # type: ignore[misc]
+        if bin_of(home).joinpath(STEWARD).exists():
+            assert bin_of(home).joinpath(STEWARD).read_bytes() == scripts.stub(STEWARD)
+            assert STEWARD in record(home)
+        install(home, "1.2.3", steward=False)
+        assert not bin_of(home).joinpath(STEWARD).exists()
+        assert set(SCRIPTS) <= set(os.listdir(bin_of(home)))
