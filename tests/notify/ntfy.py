@@ -27,6 +27,9 @@ class Ntfy:
         self.headers: dict[str, str] = {}
         self.got: list[Got] = []
         self.lock = Lock()
+        self.go = Event()
+        """Cleared, it holds every answer back until it is set."""
+        self.go.set()
         self.over = Event()
         self.url = ""
 
@@ -47,6 +50,7 @@ def serving() -> Iterator[Ntfy]:
             with topic.lock:
                 topic.got.append(Got(self.path, headers, body))
                 status = topic.script.pop(0) if topic.script else 200
+            topic.go.wait(20)
             if status == -1:
                 topic.over.wait(20)
             if status <= 0:
@@ -61,14 +65,18 @@ def serving() -> Iterator[Ntfy]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (the base's own name)
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 256  # fifty at once must not wait for the kernel to try again
+
+    server = Server(("127.0.0.1", 0), Handler)
     topic.url = f"http://127.0.0.1:{server.server_address[1]}/topic"
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield topic
     finally:
+        topic.go.set()
         topic.over.set()
         server.shutdown()
         server.server_close()

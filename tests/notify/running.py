@@ -54,7 +54,11 @@ class Notifyd:
         """Return a connection; whoever asks for it closes it."""
         peer = socket.socket(socket.AF_UNIX)
         peer.settimeout(DEADLINE_SECS)
-        peer.connect(self.path)
+        try:
+            peer.connect(self.path)
+        except OSError:
+            peer.close()
+            raise
         return peer
 
     def answer(self, data: bytes) -> bytes:

@@ -209,7 +209,9 @@ class Order:
         self.hook(self.chance.choice([ENDED, IDLE, event._replace(agent_id="a"), event._replace(agent_type="t")]))
 
     def rehearsal(self) -> None:
-        self.hook(self.next_completion(known=False), dry=True)
+        """A rehearsal claims nothing, and a claim is nothing to it."""
+        event = self.chance.choice([*self.known, self.next_completion()])
+        self.hook(event, dry=True)
 
     def restart(self) -> None:
         self.end()
@@ -261,7 +263,7 @@ class Order:
     def next_completion(self, *, known: bool = True) -> Event:
         """Return a completion that nobody has told of yet."""
         event = self.words(self.chance.choice([PI_TURN, STOP]))
-        event = event._replace(session_id=self.chance.choice("st"), completion_id=f"c{self.number}")
+        event = event._replace(session_id=self.chance.choice("st"), completion_id=f"completion {self.number}")
         if known:
             self.known.append(event)
         return event
