@@ -24,6 +24,7 @@ Examples:
   sot-tui notify --harness claude-code < hook.json    tell a person what the hook says
   sot-tui notify --harness pi --dry-run < hook.json   only print what would be sent
   sot-tui notify test                                 send one push, and say what the server answered
+  sot-tui hooks install --notify                      let Claude Code run it at the end of a turn and for a need
 
 Usage: sot-tui notify [--harness claude-code|pi] [--dry-run] [--state-base FOLDER]
        sot-tui notify test

@@ -26,7 +26,8 @@ Examples:
 Usage: sot-tui notifyd [--dry-run] [--state-base FOLDER]
 
 The topic is configured as for `sot-tui notify`. The socket is $XDG_RUNTIME_DIR/steward/notifyd.sock, or one that a
-service manager passes on.
+service manager passes on. $STEWARD_HELPER_BIN names a program that puts a finished turn into one sentence, if there is
+one (docs/notify.md).
 """
 
 

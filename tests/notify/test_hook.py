@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +15,6 @@ from sot_tui.notify import event as events, hook, text, transcript
 from tests.seams import JumpingClock
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sot_tui.notify.event import Event
 
 PI = {
@@ -201,6 +200,13 @@ def test_pi_when_texts_are_long_then_they_share_the_budget_and_no_transcript_is_
     got = prepared(said, "pi")
     assert (text.size(got.user), got.assistant[0]) == (8090, "\ufffd")
     assert got.kind == "completion"
+
+
+def test_pi_when_its_line_is_as_the_docs_have_it_then_it_is_a_completion() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "notify.md").read_text(encoding="utf-8")
+    line = page.partition("```json\n")[2].partition("```")[0]
+    got = hook.prepare(home_here(), hook.parse(line.encode(), "pi"))
+    assert (got.kind, got.completion_id, got.assistant) == ("completion", "…", "…")
 
 
 @pytest.mark.parametrize(
