@@ -18,7 +18,8 @@ import pytest
 
 from tests.e2e.box import COMMAND
 from tests.notify.pieces import PI_TURN, fields, line
-from tests.notify.running import ACCEPTED, DEADLINE_SECS, DUPLICATE, Notifyd, heard, say
+from tests.notify.running import ACCEPTED, DEADLINE_SECS, DUPLICATE, REJECTED, Notifyd, heard, say
+from tests.notify.test_server import Daemon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,6 +83,24 @@ def test_sigterm_when_fifty_pushes_are_under_way_then_each_is_finished_and_nobod
     assert said <= set(topic.bodies)
     assert not [entry for entry in decisions(room) if "send failed" in entry["reason"]]
     assert not os.path.exists(daemon.path)
+
+
+def test_stop_when_a_line_is_half_said_then_its_other_half_is_heard_and_the_event_is_pushed(room: Path) -> None:
+    """Product: a connection that was taken is served to its end, within its read deadline."""
+    draining = Flag()
+    served = Daemon(room, cancel=draining.set)
+    whole = turn(0)
+    with served.asked(whole[:100]) as peer, served.asked(b"") as silent:
+        # The one after them is answered: by then both were accepted.
+        assert served.answer(b"\n") == REJECTED
+        served.server.stop()
+        assert draining.wait(DEADLINE_SECS)
+        peer.sendall(whole[100:])
+        assert heard(peer) == ACCEPTED
+        silent.shutdown(socket.SHUT_WR)
+        assert heard(silent) == REJECTED
+        served.end()
+    assert [notice.body for notice in served.sent] == ["said 0"]
 
 
 def test_sigterm_when_hooks_come_all_the_while_then_just_what_was_accepted_is_pushed(topic: Ntfy, room: Path) -> None:

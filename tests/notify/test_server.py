@@ -49,7 +49,7 @@ class Daemon:
         )
         self.listening = servers.listen(self.home, {}, self.path)
         self.fault = "not served"
-        self.thread = Thread(target=self.serve)
+        self.thread = Thread(target=self.serve, daemon=True)  # a test that fails lets the others run
         self.thread.start()
 
     def serve(self) -> None:
