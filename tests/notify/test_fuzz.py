@@ -31,8 +31,8 @@ PIECES = [
     b"\xff", b"\x00", b"\\ud800", b"null", b"{}", b"[", b'"', b"\n", b",", b"1e9", b"true", b'"version":1,',
     b"\xed\xa0\x80", b" ",
 ]  # fmt: skip
-FLAT_KB = 24 * 1024
-"""What a daemon may grow by after its first tenth: ten thousand claims are some megabytes, and threads have stacks."""
+FLAT_KB = 8 * 1024
+"""What a daemon may grow by after its first tenth: ten thousand claims are some megabytes."""
 
 
 def spoiled(chance: random.Random, whole: bytes = b"") -> bytes:
