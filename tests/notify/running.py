@@ -53,12 +53,12 @@ class Notifyd:
     def asked(self) -> socket.socket:
         """Return a connection; whoever asks for it closes it."""
         peer = socket.socket(socket.AF_UNIX)
-        peer.settimeout(DEADLINE_SECS)
         try:
-            peer.connect(self.path)
+            peer.connect(self.path)  # without a time of its own, which would refuse to wait for a full queue
         except OSError:
             peer.close()
             raise
+        peer.settimeout(DEADLINE_SECS)
         return peer
 
     def answer(self, data: bytes) -> bytes:
