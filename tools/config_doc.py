@@ -34,11 +34,12 @@ An example:
 operator = "anna-desk"
 theme = "sot-light"
 doubt_secs = 600
+quiet_hours = "22:00-07:00"
 ```
 
 This page is made by `make docs` from the table in `sot_tui/comm/config.py`.
 """
-_TYPES = {Kind.TEXT: "text", Kind.SWITCH: "`true` or `false`", Kind.SECONDS: "seconds"}
+_TYPES = {Kind.TEXT: "text", Kind.SWITCH: "`true` or `false`", Kind.SECONDS: "seconds", Kind.HOURS: "hours"}
 
 
 def page() -> str:

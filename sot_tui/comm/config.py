@@ -23,6 +23,11 @@ SECS_LIMIT = 86400
 """The longest time that a key may set, in seconds: a day."""
 
 
+_TWO = 2
+"""Digits of an hour, and of a minute."""
+_DAY_HOURS, _HOUR_MINUTES = 24, 60
+
+
 class Kind(Enum):
     """What a value of the file may be; the value of the member says it to a person."""
 
@@ -30,6 +35,7 @@ class Kind(Enum):
     SWITCH = "true or false"
     SECONDS = f"a number of seconds from 1 to {SECS_LIMIT}"
     CHOICE = "one of its words"
+    HOURS = "a span of hours like 22:00-07:00, or an empty text"
 
 
 class Key(NamedTuple):
@@ -77,6 +83,14 @@ KEYS = (
         "`always`, or `never`.",
         words=("rows", "always", "never"),
     ),
+    Key(
+        "quiet_hours",
+        Kind.HOURS,
+        "",
+        "Hours of this machine's clock in which no push is sent, as `22:00-07:00`; what came meanwhile is told in one "
+        "push after them. Empty: none.",
+    ),
+    Key("quiet_blocked", Kind.SWITCH, False, "Send a push that asks you for something within the quiet hours too."),
 )
 """Every key there is, in the order in which they are shown."""
 
@@ -109,6 +123,10 @@ class Config(NamedTuple):
     def seconds(self, name: str) -> float:
         """Return a setting that is a time."""
         return float(self.values[name])
+
+    def hours(self, name: str) -> tuple[int, int] | None:
+        """Return a setting that is a span of hours, as the minutes of the day it begins and ends at; None for none."""
+        return hours_in(self.of(name))
 
 
 def read(environ: Mapping[str, str], disk: Disk | None = None) -> Config:
@@ -144,11 +162,34 @@ def _fitting(key: Key, value: object) -> str | bool | float | None:
     kind = key.kind
     if kind in {Kind.TEXT, Kind.CHOICE}:
         return value if isinstance(value, str) and value in (key.words or (value,)) else None
+    if kind is Kind.HOURS:
+        return value if isinstance(value, str) and (not value or hours_in(value)) else None
     if kind is Kind.SWITCH:
         return value if isinstance(value, bool) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if 1 <= value <= SECS_LIMIT else None
+
+
+def hours_in(text: str) -> tuple[int, int] | None:
+    """Return the minutes of the day at which a span like 22:00-07:00 begins and ends; None when a text is none.
+
+    A span that ends where it begins is none: nobody can say whether it is all of the day or nothing of it.
+    """
+    begin, dash, end = text.partition("-")
+    minutes = [_minute(part) for part in (begin, end)]
+    if not dash or None in minutes or minutes[0] == minutes[1]:
+        return None
+    return minutes[0] or 0, minutes[1] or 0
+
+
+def _minute(text: str) -> int | None:
+    hour, colon, minute = text.strip().partition(":")
+    digits = hour.isascii() and hour.isdigit() and minute.isascii() and minute.isdigit()
+    if not (colon and digits and len(hour) <= _TWO and len(minute) == _TWO):
+        return None
+    found = int(hour) * 60 + int(minute)
+    return found if int(hour) < _DAY_HOURS and int(minute) < _HOUR_MINUTES else None
 
 
 def _meant(name: str) -> str:

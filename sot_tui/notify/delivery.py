@@ -28,6 +28,10 @@ NO_IDENTITY = "completion identity unavailable"
 NO_COMPOSER = "composer unavailable"
 BAD_CONFIGURATION = "invalid configuration"
 NO_LABELS = "labels unavailable"
+NOT_SENT = " (send failed)"
+"""Ends the reason of a push that the topic did not take."""
+HELD_BACK = " (held back: quiet hours)"
+"""Ends the reason of a push that waits for the end of the quiet hours, in a digest."""
 
 _SKIPPED = frozenset({DRY_RUN, NO_IDENTITY})
 _DISABLED = frozenset({NO_COMPOSER, BAD_CONFIGURATION})
@@ -62,10 +66,12 @@ class Channel(NamedTuple):
     """Prints one line of narration."""
     words: Callable[[Event], Words] | None = None
     """Finds the label and composes; None where that is not done."""
+    keep: Callable[[Notice], bool] | None = None
+    """Keeps a push back within quiet hours and tells whether it did; None where there are none."""
 
 
 def deliver(channel: Channel, frame: Frame) -> bool:
-    """Bring one event to its end, and tell whether it is settled: silent, rehearsed or delivered."""
+    """Bring one event to its end, and tell whether it is settled: silent, rehearsed, held back or delivered."""
     event = frame.event
     decision = decide.decide(event)
     if decision.outcome != decide.SEND:
@@ -76,11 +82,13 @@ def deliver(channel: Channel, frame: Frame) -> bool:
     notice = decide.notice(event, decision.urgency, frame.workspace, channel.host, words.label, words.body)
     if channel.send is None or is_dry:
         channel.say(f"DRY RUN: [{notice.urgency}] {notice.title} — {notice.body}\n")
-        delivered = True
+        came = ""
+    elif channel.keep is not None and channel.keep(notice):
+        came = HELD_BACK
     else:
-        delivered = channel.send(notice)
-    _log(channel, event, _entry(event, decision, notice, words, delivered=delivered))
-    return delivered
+        came = "" if channel.send(notice) else NOT_SENT
+    _log(channel, event, _entry(event, decision, notice, words, came))
+    return came != NOT_SENT
 
 
 def _words(channel: Channel, event: Event, *, is_dry: bool) -> Words:
@@ -94,7 +102,7 @@ def _words(channel: Channel, event: Event, *, is_dry: bool) -> Words:
     return channel.words(event)
 
 
-def _entry(event: Event, decision: Decision, notice: Notice, words: Words, *, delivered: bool) -> Entry:
+def _entry(event: Event, decision: Decision, notice: Notice, words: Words, came: str) -> Entry:
     reason = decision.reason
     outcome = error = ""
     if words.labels_failed:
@@ -102,8 +110,7 @@ def _entry(event: Event, decision: Decision, notice: Notice, words: Words, *, de
     if event.kind == events.COMPLETION:
         outcome, error = (COMPOSED, NO_LABELS if words.labels_failed else "") if words.body else (FALLBACK, words.error)
         reason += _suffix(words)
-    if not delivered:
-        reason += " (send failed)"
+    reason += came
     return Entry(decision.outcome, reason, notice.urgency, notice.title, notice.body, outcome, error)
 
 

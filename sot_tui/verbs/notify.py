@@ -8,6 +8,7 @@ misused command line ends in 0.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import Home, home_here
@@ -40,6 +41,7 @@ STDIN_BYTES = 16 * 1024 * 1024
 
 _NAME = "steward notify"
 """Under which name the sentences are known."""
+_NOBODY = f"{_NAME}: no ntfy URL configured, skipping"
 
 
 class Options:
@@ -64,13 +66,26 @@ def main(argv: list[str]) -> int:
     home = home_here()
     target = None if options.dry_run else settings.target(home, os.environ)
     if target is None and not options.dry_run:
-        tell(f"{_NAME}: no ntfy URL configured, skipping")
+        tell(_NOBODY)
     elif options.others:
         tell(f"{_NAME}: does not accept positional arguments")
     else:
         _bound()
         _run(home, options, target)
     return Exit.OK
+
+
+def push(data: bytes, harness: str) -> None:
+    """Deliver what a hook says that another verb has read."""
+    home = home_here()
+    target = settings.target(home, os.environ)
+    if target is None:
+        tell(_NOBODY)
+        return
+    options = Options()
+    options.harness = harness
+    _bound()
+    _run(home, options, target, data)
 
 
 def options_of(argv: list[str], *, takes_harness: bool = True) -> Options | str:
@@ -100,12 +115,12 @@ def options_of(argv: list[str], *, takes_harness: bool = True) -> Options | str:
     return options
 
 
-def _run(home: Home, options: Options, target: Target | None) -> None:
+def _run(home: Home, options: Options, target: Target | None, data: bytes | None = None) -> None:
     from sot_tui.notify.frame import Frame  # noqa: PLC0415  (nothing is sent when nobody is configured)
 
     try:
         harness = hook.known_harness(options.harness)
-        payload = hook.parse(_stdin(), harness)
+        payload = hook.parse(_stdin() if data is None else data, harness)
     except hook.Unusable as error:
         tell(f"{_NAME}: parsing hook input: {error.sentence}")
         return
@@ -138,7 +153,15 @@ def _deliver_here(home: Home, options: Options, target: Target | None, frame: Fr
         sender = Sender(target, host, home.clock)
         send = lambda notice: sender.send(notice).delivered  # noqa: E731  (one word of what the sender says)
     base = options.base or settings.state_base(os.environ)
-    deliver(Channel(home, base, host, send, say, tell), frame)
+    if send is None:
+        deliver(Channel(home, base, host, send, say, tell), frame)
+        return
+    from sot_tui.notify import held  # noqa: PLC0415  (a rehearsal holds nothing back)
+
+    gate = held.gate_of(home, os.environ, base)
+    deliver(Channel(home, base, host, send, say, tell, keep=gate.keep), frame)
+    with suppress(OSError):  # what cannot be read now is told by whoever can
+        gate.release(host, send)
 
 
 def _test(home: Home) -> int:

@@ -16,6 +16,11 @@ from sot_tui.verbs._session import ask, misused, say, tell
 from sot_tui.verbs.notify import options_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import Event
+
+    from sot_tui.notify.decide import Notice
+    from sot_tui.notify.held import Gate
     from sot_tui.notify.settings import Target
 
 USAGE = """\
@@ -48,8 +53,9 @@ def main(argv: list[str]) -> int:
 
 def _serve(home: Home, base: str, target: Target | None) -> int:
     import signal  # noqa: PLC0415  (only what serves needs these)
+    from threading import Event as Flag, Thread  # noqa: PLC0415
 
-    from sot_tui.notify import composer, labels, server  # noqa: PLC0415
+    from sot_tui.notify import composer, held, labels, server  # noqa: PLC0415
     from sot_tui.notify.delivery import Channel  # noqa: PLC0415
     from sot_tui.notify.sender import Sender  # noqa: PLC0415
 
@@ -60,7 +66,9 @@ def _serve(home: Home, base: str, target: Target | None) -> int:
         send = lambda notice: sender.send(notice).delivered  # noqa: E731  (one word of what the sender says)
     model = composer.configured(os.environ)
     writer = None if model is None else composer.Composer(model, os.environ, home.clock)
-    channel = Channel(home, base, host, send, say, tell, composer.words_by(writer, labels.Labels(home, base)))
+    gate = held.gate_of(home, os.environ, base)
+    words = composer.words_by(writer, labels.Labels(home, base))
+    channel = Channel(home, base, host, send, say, tell, words, gate.keep)
     serving = server.Server(channel, tell, cancel=writer.cancel if writer else None)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: serving.stop())
@@ -69,11 +77,28 @@ def _serve(home: Home, base: str, target: Target | None) -> int:
     except server.CannotListen as error:
         tell(f"steward notifyd: {error.sentence}")
         return Exit.FAILED
+    over = Flag()
+    if send is not None:
+        Thread(target=_release, args=(gate, host, send, over), daemon=True, name="digest").start()
     try:
         fault = serving.serve(listening.listener)
     finally:
+        over.set()
         server.close(home, listening)
     if fault:
         tell(f"steward notifyd: {fault}")
         return Exit.FAILED
     return Exit.OK
+
+
+def _release(gate: Gate, host: str, send: Callable[[Notice], bool], over: Event) -> None:
+    """Send the digest of what quiet hours held back, each time they are over, until this daemon is."""
+    from sot_tui.notify import held  # noqa: PLC0415  (as above)
+
+    pause = 0.0
+    while not over.wait(pause):
+        pause = held.RELEASE_SECS
+        try:
+            gate.release(host, send)
+        except OSError:
+            tell("steward notifyd: what quiet hours held back could not be read")

@@ -38,13 +38,14 @@ def test_settings_when_there_is_no_file_then_every_default_and_no_warning() -> N
 def test_settings_when_the_file_sets_every_key_then_each_is_of_the_file() -> None:
     found = said(
         'operator = "anna"\ntheme = "nord"\nascii = true\nmouse = false\ndoubt_secs = 12.5\neditor = "ed"\n'
-        'on_leave = "never"\n',
+        'on_leave = "never"\nquiet_hours = "22:00-07:30"\nquiet_blocked = true\n',
         EDITOR="x",
     )
     assert found.warnings == ()
     assert set(found.sources.values()) == {Source.FILE}
     assert (found.of("operator"), found.of("theme"), found.of("editor")) == ("anna", "nord", "ed")
     assert found.of("on_leave") == "never"
+    assert (found.hours("quiet_hours"), found.switch("quiet_blocked")) == ((1320, 450), True)
     assert (found.switch("ascii"), found.switch("mouse"), found.seconds("doubt_secs")) == (True, False, 12.5)
     assert set(found.values) == {key.name for key in KEYS}
 
@@ -136,3 +137,17 @@ def test_page_when_compared_with_the_table_then_it_says_the_same() -> None:
         [sys.executable, ROOT / "tools" / "config_doc.py", "--check"], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "said_hours", ["22-7", "22:00", "22:00-22:00", "24:00-07:00", "22:60-07:00", "22:00-07:0", "-", "2²:00-07:00", 22]
+)
+def test_quiet_hours_when_they_are_no_span_then_a_warning_and_none(said_hours: str | int) -> None:
+    found = said(f"quiet_hours = {said_hours!r}\n")
+    assert found.hours("quiet_hours") is None
+    assert found.warnings == (f"{path()}: 'quiet_hours' is not a span of hours like 22:00-07:00, or an empty text",)
+
+
+def test_quiet_hours_when_the_text_is_empty_then_none_and_no_warning() -> None:
+    found = said('quiet_hours = ""\n')
+    assert (found.hours("quiet_hours"), found.warnings) == (None, ())
