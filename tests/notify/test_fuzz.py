@@ -406,6 +406,7 @@ def besiege(topic: Ntfy, room: Path, count: int, seed: int) -> None:
 
 
 @pytest.mark.stress
+@pytest.mark.timeout(300)
 def test_daemon_when_twenty_thousand_requests_are_spoiled_then_each_has_its_answer_and_each_push_goes_once(
     topic: Ntfy, room: Path
 ) -> None:

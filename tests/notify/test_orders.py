@@ -298,6 +298,7 @@ def orders(topic: Ntfy, room: Path, count: int, seed: int) -> None:
 
 
 @pytest.mark.stress
+@pytest.mark.timeout(300)
 def test_completions_in_two_hundred_orders_of_things_then_each_is_told_once_but_for_what_the_contract_names(
     topic: Ntfy, room: Path
 ) -> None:
