@@ -5,6 +5,7 @@ Contract, registry.json: which hook each agent runs at which event. An entry is 
 its place and order. What has another shape than the agent gives it is refused and never repaired. A later version adds
 its entries to the table; one that the table names no more is removed by the next install. The notifier's are added only
 for who wants pushes, and where another program tells the same to the same daemon, ours stay away: one need, one push.
+At a turn's end one entry does both, as a turn that is held for new mail is not over.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ ENTRIES: dict[str, tuple[Entry, ...]] = {
 
 NOTIFIER: dict[str, tuple[Entry, ...]] = {
     "claude": (
-        Entry("Stop", "--harness claude-code", timeout_s=90, verb=NOTIFY),
+        Entry("Stop", "stop --notify", timeout_s=90),
         Entry(
             "Notification",
             "--harness claude-code",
@@ -73,6 +74,9 @@ NOTIFIER: dict[str, tuple[Entry, ...]] = {
     "codex": (),
 }
 """Those of the notifier, by agent; its protocol knows no Codex. None is at SubagentStop: a sub-agent pushes nothing."""
+
+_THEN_NOTIFY = " --notify"
+"""What an entry ends in that stands in the place of the same one without, and pushes what that lets pass."""
 
 _ANOTHER = "another"
 _PUSHES = re.compile(r"""(?:^|[\s/;&|])(?:steward|sot-tui)['"]?\s+notify(?:\s|$)""")
@@ -87,7 +91,9 @@ def wanted(settings: Settings, agent: str, *, notify: bool) -> tuple[Entry, ...]
     told = _notified(settings)
     if not (notify or NAME in told.values()):
         return ENTRIES[agent]
-    return ENTRIES[agent] + tuple(entry for entry in NOTIFIER[agent] if told.get(entry.event) != _ANOTHER)
+    more = tuple(entry for entry in NOTIFIER[agent] if told.get(entry.event) != _ANOTHER)
+    replaced = {entry.words.removesuffix(_THEN_NOTIFY) for entry in more if entry.verb == HOOK}
+    return tuple(entry for entry in ENTRIES[agent] if entry.words not in replaced) + more
 
 
 def installed(settings: Settings, agent: str, program: str, *, notify: bool = False) -> Settings:
@@ -97,12 +103,12 @@ def installed(settings: Settings, agent: str, program: str, *, notify: bool = Fa
     """
     left = {entry: _handler(entry, program) for entry in wanted(settings, agent, notify=notify)}
 
-    def keep(event: str, matcher: str, handler: Settings) -> bool:
+    def keep(event: str, matcher: str, handler: Settings) -> Settings | None:
         for entry, ours in left.items():
             if (entry.event, entry.matcher, ours) == (event, matcher, handler):
                 del left[entry]  # a second one like it is one too many
-                return True
-        return False
+                return handler
+        return None
 
     events = _filtered(settings, keep)
     for entry, handler in left.items():
@@ -114,9 +120,16 @@ def installed(settings: Settings, agent: str, program: str, *, notify: bool = Fa
 def uninstalled(settings: Settings, *, only_notify: bool = False) -> Settings:
     """Return settings without any entry of ours, nor a group, an event or a table that held nothing else.
 
-    With `only_notify` the notifier's alone are taken out. Raises Refused for settings of another shape.
+    With `only_notify` those alone go that push, and what does more than that goes on without. Raises Refused for
+    settings of another shape.
     """
-    events = _filtered(settings, lambda _, __, handler: only_notify and _verb_of(handler) == HOOK)
+
+    def keep(_: str, __: str, handler: Settings) -> Settings | None:
+        if not only_notify or _verb_of(handler) == NOTIFY:
+            return None
+        return _silent(handler)
+
+    events = _filtered(settings, keep)
     after = {**settings, "hooks": events}
     if not events and settings.get("hooks"):
         del after["hooks"]
@@ -127,12 +140,12 @@ def missing(settings: Settings, agent: str, program: str, *, notify: bool = Fals
     """Return the entries that are wanted and do not stand in the settings as an install would put them there."""
     left = list(wanted(settings, agent, notify=notify))
 
-    def look(event: str, matcher: str, handler: Settings) -> bool:
+    def look(event: str, matcher: str, handler: Settings) -> Settings:
         for entry in left:
             if (entry.event, entry.matcher, _handler(entry, program)) == (event, matcher, handler):
                 left.remove(entry)
                 break
-        return True
+        return handler
 
     _filtered(settings, look)
     return left
@@ -142,13 +155,13 @@ def _notified(settings: Settings) -> dict[str, str]:
     """Return the events at which a person is told by a push, and by whose entry: another's before ours."""
     found: dict[str, str] = {}
 
-    def look(event: str, _: str, handler: Any) -> bool:
+    def look(event: str, _: str, handler: Any) -> Any:
         command = handler.get("command") if isinstance(handler, dict) else None
-        if _verb_of(handler) == NOTIFY:
+        if _verb_of(handler) == NOTIFY or (_verb_of(handler) and str(command).endswith(_THEN_NOTIFY)):
             found.setdefault(event, NAME)
         elif isinstance(command, str) and _PUSHES.search(command) and "--dry-run" not in command:
             found[event] = _ANOTHER
-        return True
+        return handler
 
     _filtered(settings, look, is_ours=lambda _: True)
     return found
@@ -158,8 +171,20 @@ def _handler(entry: Entry, program: str) -> Settings:
     return {"type": "command", "command": f"{program} {entry.verb} {entry.words}", "timeout": entry.timeout_s}
 
 
+def _silent(handler: Settings) -> Settings:
+    """Return a handler of ours as it is without the push."""
+    for entries in NOTIFIER.values():
+        for entry in entries:
+            command = str(handler["command"])
+            if entry.verb == HOOK and command.endswith(f" {HOOK} {entry.words}"):
+                words = entry.words.removesuffix(_THEN_NOTIFY)
+                (plain,) = (one for one in (*ENTRIES["claude"], *ENTRIES["codex"]) if one.words == words)
+                return {**handler, "command": command.removesuffix(_THEN_NOTIFY), "timeout": plain.timeout_s}
+    return handler
+
+
 def _filtered(settings: Settings, keep: Any, is_ours: Any = None) -> dict[str, list[Any]]:
-    """Return the table of events with those of our handlers that are kept; what is left empty by that goes.
+    """Return the table of events with our handlers as `keep` returns them, or without; what is left empty by that goes.
 
     Which handlers are ours may be said otherwise, to look at all of them.
     """
@@ -181,8 +206,9 @@ def _group(event: str, group: Any, keep: Any, is_ours: Any) -> Any:
     if not isinstance(group, dict) or not isinstance(handlers := group.get("hooks", []), list):
         raise Refused(f'its "hooks" have a group under "{event}" that is none')
     matcher = group.get("matcher", "")
-    kept = [one for one in handlers if not is_ours(one) or keep(event, matcher, one)]
-    if len(kept) == len(handlers):
+    after = [keep(event, matcher, one) if is_ours(one) else one for one in handlers]
+    kept = [new for new, one in zip(after, handlers, strict=True) if new is not None or one is None]
+    if kept == handlers:
         return group
     return {**group, "hooks": kept} if kept else None
 
@@ -201,6 +227,7 @@ def _verb_of(handler: Any) -> str:
 
 def _is_hook(words: str) -> bool:
     """Tell whether the words behind `hook` are an event's, of this version or another, and nothing more."""
+    words = words.removesuffix(_THEN_NOTIFY)
     event, option, agent = (*words.split(" "), "", "")[:3]
     plain = event.replace("-", "").isalpha() and event.isascii()
     return plain and words == f"{event} {option} {agent}".rstrip() and option in {"", "--agent"}

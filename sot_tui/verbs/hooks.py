@@ -88,8 +88,9 @@ def _install(home: Home, agent: str, notify: bool) -> Exit:
             answer(_TRUST)
     else:
         answer(f"{agent}: all {count} hooks stand in {path} already")
-    if notify or len(entries) > len(hook_entries.ENTRIES[agent]):
-        _tell_of_pushes(home, agent, entries)
+    pushing = sum(entry in hook_entries.NOTIFIER[agent] for entry in entries)
+    if notify or pushing:
+        _tell_of_pushes(home, agent, pushing)
     for name in skills.SKILLS:
         found = skills.install(home, _skill(agent, name), name)
         new = "stands" if found is Skill.MISSING else "is brought up to date"
@@ -99,13 +100,14 @@ def _install(home: Home, agent: str, notify: bool) -> Exit:
     return Exit.OK
 
 
-def _tell_of_pushes(home: Home, agent: str, entries: tuple[Entry, ...]) -> None:
-    """Say what is between the hooks that push and a push."""
+def _tell_of_pushes(home: Home, agent: str, pushing: int) -> None:
+    """Say what is between the hooks that push, of which so many stand, and a push."""
     if not hook_entries.NOTIFIER[agent]:
         answer(f"  none of them pushes: the notifier knows no {agent}")
-    elif len(entries) < len(hook_entries.ENTRIES[agent] + hook_entries.NOTIFIER[agent]):
+        return
+    if pushing < len(hook_entries.NOTIFIER[agent]):
         answer("  another entry pushes there already, and goes on to: one need is one push")
-    elif settings.target(home, os.environ) is None:
+    if pushing and settings.target(home, os.environ) is None:
         answer("  they push nothing before STEWARD_NTFY_URL, or STEWARD_NTFY_URL_FILE, is set where the agent runs")
 
 

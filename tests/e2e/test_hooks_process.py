@@ -391,13 +391,13 @@ def test_notifiers_hooks_when_asked_for_or_a_topic_is_configured_then_they_stand
     assert agents.run("hooks", "status", "--notify")[1].count(b"  missing: ") == 3
     code, out, err = agents.run("hooks", "install", "--notify")
     assert (code, err) == (0, b"")
-    assert f"claude: 9 hooks stand in {settings}".encode() in out
+    assert f"claude: 8 hooks stand in {settings}".encode() in out
     assert b"they push nothing before STEWARD_NTFY_URL, or STEWARD_NTFY_URL_FILE, is set" in out
     assert b"none of them pushes: the notifier knows no codex" in out
-    nine = settings.read_bytes()
+    eight = settings.read_bytes()
     for words in (["status"], ["diff"], ["install"]):  # once there, they are looked after
         assert agents.run("hooks", *words)[0] == 0
-    assert settings.read_bytes() == nine
+    assert settings.read_bytes() == eight
     assert agents.run("hooks", "uninstall", "--notify")[0] == 0
     assert settings.read_bytes() == six
     assert (Path(agents.env["HOME"]) / ".claude/skills/sot-comm/SKILL.md").is_file()
@@ -405,12 +405,12 @@ def test_notifiers_hooks_when_asked_for_or_a_topic_is_configured_then_they_stand
     assert agents.run("hooks", "status")[0] == 1
     shown = json.loads(agents.run("hooks", "status", "--json")[1])["agents"][0]
     assert (shown["hooks"], [(one["event"], one["verb"]) for one in shown["missing"]]) == (
-        9,
-        [("Stop", "notify"), ("Notification", "notify"), ("SessionEnd", "notify")],
+        8,
+        [("Stop", "hook"), ("Notification", "notify"), ("SessionEnd", "notify")],
     )
-    assert b"only 6 of 9 stand in" in agents.run("doctor")[1]
+    assert b"only 5 of 8 stand in" in agents.run("doctor")[1]
     code, out, _ = agents.run("hooks", "install")
-    assert (code, b"push nothing" in out, settings.read_bytes()) == (0, False, nine)
+    assert (code, b"push nothing" in out, settings.read_bytes()) == (0, False, eight)
     assert agents.run("hooks", "uninstall")[0] == 0
     assert settings.read_bytes() == before
 
@@ -459,6 +459,40 @@ def test_claude_when_it_runs_the_notifiers_hooks_as_installed_then_one_push_for_
                 assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b""), command
     assert topic.bodies == ["built", "Allow it?"]
     assert [got.headers["priority"] for got in topic.got] == ["4", "5"]
+
+
+def test_turn_when_it_is_held_for_new_mail_then_its_end_alone_is_pushed(hooked: Box) -> None:
+    """Product: exactly one push for each finished turn; one that is held goes on."""
+    end = {"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": "first"}
+    with ntfy.serving() as topic:
+        hooked.env["STEWARD_NTFY_URL"] = topic.url
+        hooked.mail(MAIL)
+        code, out, err = run(hooked, "stop", end, "--notify")
+        assert (code, json.loads(out)["decision"], err) == (0, "block", b"")
+        assert not topic.got
+        assert hooked.run("poll")[0] == 0
+        last = {**end, "stop_hook_active": True, "last_assistant_message": "SITREP: all is built"}
+        assert run(hooked, "stop", last, "--notify") == (0, b"", b"")
+        assert topic.bodies == ["SITREP: all is built"]
+        assert entry(hooked)["state"] == "done"
+        hooked.env["SOT_COMM_HOOKS"] = "off"
+        hooked.mail(MAIL * 2)  # which would hold it
+        assert run(hooked, "stop", {**end, "last_assistant_message": "off"}, "--notify") == (0, b"", b"")
+        assert topic.bodies[1:] == ["off"]
+        del hooked.env["SOT_COMM_HOOKS"]
+        (hooked.comm / "registry.json").write_text("not a registry")
+        code, out, err = run(hooked, "stop", {**end, "last_assistant_message": "still"}, "--notify")
+        assert (code, out) == (0, b"")
+        assert topic.bodies[2:] == ["still"]
+
+
+def test_stop_when_nobody_is_pushed_to_then_it_says_so_and_stamps_all_the_same(hooked: Box) -> None:
+    said = b"steward notify: no ntfy URL configured, skipping\n"
+    assert run(hooked, "stop", None, "--notify") == (0, b"", said)
+    assert entry(hooked).get("floor") is None
+    for words in (("prompt", "--notify"), ("stop", "--notify", "--agent", "codex")):
+        code, out, err = hooked.run("hook", *words, body=b"{}")
+        assert (code, out, err.count(b"\n")) == (1, b"", 1)
 
 
 def test_commands_when_the_agents_run_them_as_installed_then_the_hooks_act(agents: Box) -> None:

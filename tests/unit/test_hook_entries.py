@@ -136,26 +136,31 @@ def test_codexs_entries_when_listed_then_they_are_the_contracts_and_nothing_stan
 
 TYPES = "permission_prompt|agent_needs_input|elicitation_dialog|elicitation_url_dialog"
 PUSHES = [
-    ("Stop", "", "sot-tui notify --harness claude-code"),
+    ("Stop", "", "sot-tui hook stop --notify"),
     ("Notification", TYPES, "sot-tui notify --harness claude-code"),
     ("SessionEnd", "", "sot-tui notify --harness claude-code"),
 ]
 
 
 def pushes(settings: dict[str, Any]) -> list[tuple[str, str, str]]:
-    return [one for one in commands(settings) if " notify" in one[2]]
+    return [one for one in commands(settings) if "notify" in one[2]]
+
+
+BARE = [entry for entry in hook_entries.ENTRIES["claude"] if entry.event != "Stop"]
 
 
 def test_notifiers_entries_when_asked_for_then_claude_has_three_and_codex_none() -> None:
     """Contract, Framing: "harness is claude-code or pi"; a push for a turn that is over or a need, never for a
-    sub-agent: none is at SubagentStop.
+    sub-agent: none is at SubagentStop. A turn's end has one entry for both, as one that is held is not over.
     """
     assert pushes(hook_entries.installed({}, "claude", "sot-tui", notify=True)) == PUSHES
+    stops = [one for one in commands(hook_entries.installed({}, "claude", "sot-tui", notify=True)) if one[0] == "Stop"]
+    assert stops == PUSHES[:1]
     assert pushes(hook_entries.installed({}, "codex", "sot-tui", notify=True)) == []
     assert pushes(hook_entries.installed({}, "claude", "sot-tui")) == []
     there = hook_entries.installed({}, "claude", "sot-tui", notify=True)
     waits = [one["timeout"] for groups in there["hooks"].values() for group in groups for one in group["hooks"]
-             if " notify " in one["command"]]  # fmt: skip
+             if "notify" in one["command"]]  # fmt: skip
     assert sorted(waits) == [15, 90, 90]
 
 
@@ -168,23 +173,30 @@ def test_notifiers_entries_when_installed_and_taken_out_then_the_settings_are_as
     assert settings == before
     assert hook_entries.installed(there, "claude", "sot-tui", notify=True) == there
     assert hook_entries.missing(there, "claude", "sot-tui", notify=True) == []
-    assert hook_entries.missing(settings, "claude", "sot-tui", notify=True) == [
-        *hook_entries.ENTRIES["claude"],
-        *hook_entries.NOTIFIER["claude"],
-    ]
+    wanted = [*BARE, *hook_entries.NOTIFIER["claude"]]
+    assert hook_entries.missing(settings, "claude", "sot-tui", notify=True) == wanted
     assert set(commands(before)) <= set(commands(there))
     assert json.dumps(hook_entries.uninstalled(there)) == json.dumps(before)
     bare = hook_entries.uninstalled(there, only_notify=True)
-    assert json.dumps(bare) == json.dumps(hook_entries.installed(settings, "claude", "sot-tui"))
+    assert hook_entries.missing(bare, "claude", "sot-tui") == []
+    assert hook_entries.installed(bare, "claude", "sot-tui") == bare
+    assert pushes(bare) == []
+    assert hook_entries.uninstalled(bare, only_notify=True) == bare
+    plain = hook_entries.installed(settings, "claude", "sot-tui")
+    assert hook_entries.uninstalled(plain, only_notify=True) == plain
 
 
 def test_notifiers_entries_when_they_stand_and_nobody_asks_then_an_install_keeps_and_renews_them() -> None:
     older = hook_entries.installed({}, "claude", "/old/sot-tui", notify=True)
     assert pushes(hook_entries.installed(older, "claude", "sot-tui")) == PUSHES
-    assert len(hook_entries.missing(older, "claude", "sot-tui")) == 9
+    assert len(hook_entries.missing(older, "claude", "sot-tui")) == 8
     del older["hooks"]["Notification"]
     assert pushes(hook_entries.installed(older, "claude", "sot-tui"))[0] == PUSHES[0]
     assert len(pushes(hook_entries.installed(older, "claude", "sot-tui"))) == 3
+    alone = {"hooks": {"Stop": [{"hooks": [hook("sot-tui hook stop --notify", timeout=90)]}]}}
+    assert pushes(hook_entries.installed(alone, "claude", "sot-tui")) == PUSHES
+    apart = {"hooks": {"Stop": [{"hooks": [hook("sot-tui notify --harness claude-code")]}]}}  # in another version
+    assert pushes(hook_entries.installed(apart, "claude", "sot-tui")) == PUSHES
 
 
 @pytest.mark.parametrize(
@@ -204,6 +216,7 @@ def test_notifiers_entry_when_another_pushes_at_its_event_then_it_stays_away_and
     before = copy.deepcopy(settings)
     there = hook_entries.installed(settings, "claude", "sot-tui", notify=True)
     assert pushes(there) == [("Stop", "", command), *PUSHES[1:]]
+    assert ("Stop", "", "sot-tui hook stop") in commands(there)
     assert hook_entries.missing(there, "claude", "sot-tui", notify=True) == []
     assert hook_entries.uninstalled(there) == before
     # Ours goes again where another is added beside it.
@@ -214,7 +227,8 @@ def test_notifiers_entry_when_another_pushes_at_its_event_then_it_stays_away_and
 
 @pytest.mark.parametrize(
     "command",
-    ["sot-tui notify --harness claude-code --dry-run", "sot-tui notify test", "sot-tui notify", "my-sot-tui notify x",
+    ["sot-tui hook stop --notify --dry-run",
+     "sot-tui notify --harness claude-code --dry-run", "sot-tui notify test", "sot-tui notify", "my-sot-tui notify x",
      "sot-tui notifyd --harness pi", "echo steward notifyd", "notify-send done"],
 )  # fmt: skip
 def test_entry_when_it_only_looks_like_the_notifiers_then_it_is_the_persons_own(command: str) -> None:
