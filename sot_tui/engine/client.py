@@ -485,6 +485,8 @@ class What(Enum):
     """A row was woken, or was not for a minute; a dialog of a row was stamped."""
     WIRE = "wire"
     """The control socket: mail that could not be filed for a client, a client that was turned away or dropped."""
+    PUSH = "push"
+    """A push of the engine's own was sent, held back or not delivered; who serves the hooks' socket."""
     DUTY = "duty"
     """A duty failed, is tried again, works again; the watch began anew."""
 

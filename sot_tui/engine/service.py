@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from sot_tui.comm.home import Home
     from sot_tui.comm.proof import Record
     from sot_tui.engine.client import NotLive, Page, Viewer
+    from sot_tui.engine.pushing import Pusher
     from sot_tui.engine.row_commands import RowCommands
     from sot_tui.engine.rows.row import Row
     from sot_tui.engine.rows.supervisor import Rows
@@ -152,6 +153,7 @@ class Engine:
         """The rows of this box, while their duty runs."""
         self._rows_are = asyncio.Event()
         self._row_commands: RowCommands | None = None
+        self._pusher: Pusher | None = None
         self.server: Server | None = None
         """The control socket, while its duty runs."""
         self.serving = asyncio.Event()
@@ -214,6 +216,8 @@ class Engine:
                 with suppress(SotError):  # nobody is left to tell
                     await self._write_log()
             await asyncio.gather(*(executor.close(LEAVE_SECS) for executor in self._executors.values()))
+            if self._pusher is not None:
+                await self._pusher.close(LEAVE_SECS)
             self._starts.close()
             self._row_work.close()
             self._wake_work.close()
@@ -284,6 +288,8 @@ class Engine:
             self._duties.start("wake", self._wake)
             self._duties.start("dialogs", self._read_dialogs)
             self._duties.start("socket", self._serve)
+            self._duties.start("notify", self._notify)
+            self._duties.start("push", self._push)
         if hosts:
             self._windows_are(0)
             self._duties.start("operator", self._be_operator)
@@ -559,6 +565,35 @@ class Engine:
             self.serving.clear()
             self.server = None
             server.close()
+
+    async def _pushes(self) -> Pusher:
+        """Return the notifier of this engine, once there is something on the screen."""
+        await self._looked.wait()
+        from sot_tui.engine.pushing import Pusher  # noqa: PLC0415  (behind the first handles on the screen)
+
+        if self._pusher is None:
+            self._pusher = Pusher(
+                self._home,
+                self._environ,
+                self.config,
+                what="dashboard" if self._window else "daemon",
+                fleet=lambda: self.fleet,
+                told=lambda words, good: self._tell(Happened(What.PUSH, words, good)),
+            )
+        return self._pusher
+
+    async def _notify(self, well: Callable[[], None]) -> None:
+        """Take the hooks' events, where a sender is configured and nobody else takes them."""
+        await (await self._pushes()).serve(well)
+
+    async def _push(self, well: Callable[[], None]) -> None:
+        """Push what concerns the person and no hook tells of (product, Notifications)."""
+        pusher, changed = await self._pushes(), asyncio.Event()
+        unheard = self.listen(changed.set)
+        try:
+            await pusher.push(changed, well)
+        finally:
+            unheard()
 
     async def _stamp_rows(self, rows: Rows, well: Callable[[], None]) -> None:
         """Stamp the handles of the rows that run, when that is due, and never while a recover dialog is open."""

@@ -43,6 +43,7 @@ _ACTIVATED = 3
 _EXCLUSIVE_AT_ONCE = 2 | 4
 """flock(2)'s operation; the module fcntl is loaded by the seam."""
 _CHUNK = 65536
+_RECORD_BYTES = 256
 _QUIET_SECS = 0.005
 """Nothing has come for this long before the first push of many is begun."""
 _HELD_BACK_SECS = 0.05
@@ -66,8 +67,23 @@ class CannotListen(Refused):
     """There is no socket to be had; the sentence says why."""
 
 
-def listen(home: Home, environ: Mapping[str, str], path: str) -> Listening:
-    """Return the inherited socket if there is one, else a socket of our own at `path`; raise CannotListen."""
+class Taken(CannotListen):
+    """Another daemon has the socket, and keeps it."""
+
+
+class Holder(NamedTuple):
+    """Who has the single-instance lock, by its own word."""
+
+    pid: int
+    what: str
+    """`notifyd`, or what hosts the server: `dashboard`, `daemon`. Foreign text."""
+
+
+def listen(home: Home, environ: Mapping[str, str], path: str, what: str = "notifyd") -> Listening:
+    """Return the inherited socket if there is one, else a socket of our own at `path`; raise CannotListen.
+
+    `what` this process is, for whoever asks who serves.
+    """
     if _is_activated(home, environ):
         try:
             inherited = socket.socket(fileno=_ACTIVATED)
@@ -81,7 +97,7 @@ def listen(home: Home, environ: Mapping[str, str], path: str) -> Listening:
     try:
         paths.make_folder(home.disk, folder)
         _check_private(home, folder)
-        lock = _take_lock(home, f"{path}.lock")
+        lock = _take_lock(home, f"{path}.lock", what)
     except OSError as error:
         raise CannotListen(f"{folder}: {error.strerror}") from error
     try:
@@ -101,7 +117,34 @@ def close(home: Home, listening: Listening) -> None:
         if listening.path and home.disk.stat(listening.path).st_ino == listening.inode:
             home.disk.unlink(listening.path)
     if listening.lock >= 0:
+        with suppress(OSError):
+            home.disk.truncate(listening.lock, 0)
         home.disk.close(listening.lock)
+
+
+def stands(home: Home, listening: Listening) -> bool:
+    """Tell whether the socket is still the one that was bound; what cannot be looked at is not known to be gone."""
+    try:
+        return not listening.path or home.disk.stat(listening.path).st_ino == listening.inode
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def holder(home: Home, path: str) -> Holder | None:
+    """Return who serves the socket at `path` by its record; None when nobody does whose record says so and is alive.
+
+    It looks only: a daemon of another kind, which writes no record, is not found.
+    """
+    try:
+        words = home.disk.read_up_to(f"{path}.lock", _RECORD_BYTES).decode("utf-8", "replace").split()
+    except (OSError, ValueError):
+        return None
+    if len(words) != len(Holder._fields) + 1 or not words[0].isdecimal():
+        return None
+    pid = int(words[0])
+    return Holder(pid, words[2]) if home.procs.start_of(pid) == words[1] else None
 
 
 def _is_activated(home: Home, environ: Mapping[str, str]) -> bool:
@@ -117,16 +160,20 @@ def _check_private(home: Home, folder: str) -> None:
         raise CannotListen(f"{folder} is no private folder (it must be yours, and 0700)")
 
 
-def _take_lock(home: Home, path: str) -> int:
+def _take_lock(home: Home, path: str, what: str) -> int:
     descriptor = home.disk.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
     try:
         home.disk.lock(descriptor, _EXCLUSIVE_AT_ONCE)
     except BlockingIOError as error:
         home.disk.close(descriptor)
-        raise CannotListen("another notifyd is running") from error
+        raise Taken("another notifyd is running") from error
     except OSError:
         home.disk.close(descriptor)
         raise
+    pid = home.procs.pid()
+    with suppress(OSError):  # the lock counts, whatever the file says
+        home.disk.truncate(descriptor, 0)
+        home.disk.write(descriptor, f"{pid} {home.procs.start_of(pid)} {what}\n".encode())
     return descriptor
 
 
@@ -136,7 +183,7 @@ def _bind(home: Home, path: str, lock: int) -> Listening:
         # A daemon of another kind takes no lock; if it answers, its socket is its own.
         with suppress(FileNotFoundError, ConnectionRefusedError):
             probe.connect(path)
-            raise CannotListen("another notifyd listens there")
+            raise Taken("another notifyd listens there")
     with suppress(FileNotFoundError):
         home.disk.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -175,7 +222,7 @@ class _Reading:
         return None if part and len(self._held) < frames.LINE_BYTES else b""
 
 
-class _Taken(NamedTuple):
+class _Admitted(NamedTuple):
     """An event that was accepted and has to be brought to its end, with its connection and its claim."""
 
     since: float
@@ -210,7 +257,7 @@ class Server:
         self._poll = select.poll()
         self._reading: dict[int, _Reading] = {}
         """By descriptor; in the order in which they were accepted, which is that of their deadlines."""
-        self._taken: deque[_Taken] = deque()
+        self._taken: deque[_Admitted] = deque()
         self._lock = Lock()
         self._handlers: set[Thread] = set()
         self._is_listening = self._is_quiet = False
@@ -333,7 +380,7 @@ class Server:
             self._log(_told("notify frame duplicate", frame))
             reading.peer.close()
             return
-        self._taken.append(_Taken(self._clock.monotonic(), reading.peer, frame, key, token))
+        self._taken.append(_Admitted(self._clock.monotonic(), reading.peer, frame, key, token))
         self._answer(reading.peer, frames.ACCEPTED)
         self._log(_told("notify frame accepted", frame))
 
@@ -369,7 +416,7 @@ class Server:
         except OSError:
             self._log('msg="notify ack failed" reason=write')
 
-    def _start(self, taken: _Taken) -> None:
+    def _start(self, taken: _Admitted) -> None:
         handler = Thread(target=self._handle, args=(taken,), daemon=True, name="notify")
         with self._lock:
             self._handlers.add(handler)
@@ -380,7 +427,7 @@ class Server:
                 self._handlers.discard(handler)
             self._guard(self._bring_to_its_end, taken)
 
-    def _handle(self, taken: _Taken) -> None:
+    def _handle(self, taken: _Admitted) -> None:
         try:
             self._guard(self._bring_to_its_end, taken)
         finally:
@@ -388,7 +435,7 @@ class Server:
                 self._handlers.discard(current_thread())
             self._rouse()
 
-    def _bring_to_its_end(self, taken: _Taken) -> None:
+    def _bring_to_its_end(self, taken: _Admitted) -> None:
         settled = False
         # The connection ends with the event: that tells whoever waits for it.
         with taken.peer:

@@ -1,0 +1,321 @@
+"""The notifier inside the engine: it serves the hooks' socket, pushes the engine's own events, and ends quiet hours.
+
+Contract, Acknowledgements: "Only accepted and duplicate transfer responsibility to the daemon", so nothing is listened
+on unless a sender is configured, and never beside a `notifyd`. What the engine itself has to say is decided by
+`notify.own` and sent as a finished notification, never as a frame: the claim is on disk before the push goes out. One
+sender serves all, so a topic that asked for patience gets it from each. Everything that waits runs in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sot_tui.comm import cursor, inbox, jsonline, paths, peeks
+from sot_tui.comm.errors import Unreadable
+from sot_tui.comm.fleet import MailCount
+from sot_tui.engine.executors import Executor
+from sot_tui.notify import composer, decision_log, delivery, held, labels, own, quiet, sender, server, settings
+from sot_tui.notify.decide import INFO, SEND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sot_tui.comm.config import Config
+    from sot_tui.comm.fleet import Fleet
+    from sot_tui.comm.home import Home
+    from sot_tui.notify.decide import Notice
+    from sot_tui.notify.own import Book, Found, Push
+    from sot_tui.notify.server import Listening
+
+DRAIN_SECS = 6.0
+"""The end waits this long for what was accepted: one attempt of each push (5 s) is over by then, and who takes over
+waits 10 s for all of the engine to end."""
+TAKE_OVER_SECS = 1.0
+"""Between two tries to serve the hooks while a `notifyd` does."""
+CONFIGURED_SECS = 30.0
+"""Between two looks at whether a sender is configured, while none is: a secret's file may come later."""
+STANDS_SECS = 5.0
+"""Between two looks at whether the socket is still the one that was bound."""
+TICK_SECS = 5.0
+"""Between two rounds when nothing changes: a held lock grows old by itself."""
+MOST_LINES = 2000
+"""Lines of the person's inbox that one look goes back at most."""
+BOOK = "pushes.json"
+"""The book of what was told, in the folder of what the dashboard keeps; by the real path of a comm home."""
+BOOK_BYTES = 1 << 22
+
+_TOLD = ("notify handler failed", "notify frame rejected", "notify ack failed", "decision log append failed")
+"""What of the server's narration is an event of the engine; the other lines are the decision log's."""
+
+
+class Pusher:
+    """The pushes of one engine that hosts; its duties are `serve` and `push`."""
+
+    def __init__(  # noqa: PLR0913  (what it looks at, and what a test sets)
+        self,
+        home: Home,
+        environ: Mapping[str, str],
+        config: Config,
+        *,
+        what: str,
+        fleet: Callable[[], Fleet],
+        told: Callable[[str, bool], None],
+        tick_s: float = TICK_SECS,
+        wedged_s: float = own.WEDGED_SECS,
+    ) -> None:
+        """`what` serves, a `dashboard` or a `daemon`; `told` makes a line of the event log."""
+        self._home, self._environ, self._what = home, environ, what
+        self._fleet, self._told = fleet, told
+        self._tick_s, self._wedged_s = tick_s, wedged_s
+        self._host, self._base = settings.host(home), settings.state_base(environ)
+        self._path = settings.socket_path(environ)
+        self._gate = held.Gate(home, self._base, quiet.hours_of(config))
+        self._target: settings.Target | None = None
+        self._sender: sender.Sender | None = None
+        self._listens, self._works, self._disk = Executor("notify"), Executor("push"), Executor("notify-disk")
+        self._book: Book | None = None
+        self._seen: object = None
+        self._release_at = 0.0
+        self._over = False
+        self._standing = ""
+
+    async def close(self, within: float) -> None:
+        """Let the threads go; what is under way in them has had its time."""
+        await asyncio.gather(*(one.close(within) for one in (self._listens, self._works, self._disk)))
+
+    async def _configured(self, well: Callable[[], None]) -> None:
+        """Wait until somebody is configured to send to."""
+        while True:
+            target = await self._disk.run(partial(settings.target, self._home, self._environ))
+            if target is not None:
+                if target != self._target:
+                    self._target = target
+                    self._sender = sender.Sender(target, self._host, self._home.clock)
+                return
+            well()
+            await asyncio.sleep(CONFIGURED_SECS)
+
+    def _send(self, notice: Notice) -> bool:
+        return self._sender is not None and self._sender.send(notice).delivered
+
+    # -- the hooks' socket -------------------------------------------------------------------------------------------
+
+    async def serve(self, well: Callable[[], None]) -> None:
+        """Serve the hooks while a sender is configured and no `notifyd` does."""
+        await self._configured(well)
+        listening = await self._listening(well)
+        model = composer.configured(self._environ)
+        writer = None if model is None else composer.Composer(model, self._environ, self._home.clock)
+        words = composer.words_by(writer, labels.Labels(self._home, self._base))
+        loop = asyncio.get_running_loop()
+
+        def log(line: str) -> None:
+            if any(word in line for word in _TOLD):
+                with suppress(RuntimeError):  # the loop has ended, and with it whoever would read it
+                    loop.call_soon_threadsafe(self._told, line, False)
+
+        def nothing(_line: str) -> None:
+            """Say nothing: what a rehearsal prints, and a log that could not be written, is nobody's here."""
+
+        channel = delivery.Channel(
+            self._home, self._base, self._host, self._send, nothing, log, words, keep=self._gate.keep
+        )
+        cancel = writer.cancel if writer else None
+        serving = server.Server(channel, log, cancel=cancel, drain_secs=DRAIN_SECS)
+        work = asyncio.ensure_future(self._listens.run(partial(serving.serve, listening.listener)))
+        try:
+            self._stand(f"the hooks' pushes are taken at {self._path}")
+            fault = await self._until_over(work, listening, well)
+        finally:
+            serving.stop()
+            await asyncio.wait({work}, timeout=DRAIN_SECS + 1)
+            await self._disk.run(partial(server.close, self._home, listening))
+        raise Unreadable(fault or f"the socket {self._path} was taken away")
+
+    async def _until_over(self, work: asyncio.Future[str], listening: Listening, well: Callable[[], None]) -> str:
+        """Wait until it serves no more, or serves where nobody finds it; return why, if it says so."""
+        while not work.done():
+            if not await self._disk.run(partial(server.stands, self._home, listening)):
+                return ""
+            well()
+            await asyncio.wait({work}, timeout=STANDS_SECS)
+        return work.result()
+
+    async def _listening(self, well: Callable[[], None]) -> Listening:
+        """Return the socket, once no other daemon has it; who has it is said once."""
+        while True:
+            try:
+                # Nothing is inherited: what the service manager passes on is for the control socket.
+                return await self._disk.run(partial(server.listen, self._home, {}, self._path, self._what))
+            except server.Taken as taken:
+                self._stand(f"{taken.sentence}: this engine serves no hooks until it ends ({self._path})")
+            well()
+            await asyncio.sleep(TAKE_OVER_SECS)
+
+    def _stand(self, words: str) -> None:
+        if words != self._standing:
+            self._standing = words
+            self._told(words, True)
+
+    # -- our own events, and the end of quiet hours --------------------------------------------------------------------
+
+    async def push(self, changed: asyncio.Event, well: Callable[[], None]) -> None:
+        """Push what is new in the fleet, and the digest after quiet hours; `changed` says when to look."""
+        await self._configured(well)
+        while True:
+            changed.clear()
+            for words in await self._works.run(self._open):
+                self._told(words, False)
+            await self._works.run(partial(self._take_in, self._fleet()))
+            while (said := await self._under_way(self._push_one)) is not None:
+                self._told(*said)
+            if self._home.clock.monotonic() >= self._release_at:
+                self._release_at = self._home.clock.monotonic() + held.RELEASE_SECS
+                if (said := await self._under_way(self._release)) is not None:
+                    self._told(*said)
+            well()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._tick_s):
+                    await changed.wait()
+
+    async def _under_way(self, work: Callable[[], tuple[str, bool] | None]) -> tuple[str, bool] | None:
+        """Send something; a push that is under way when the engine ends has its first attempt."""
+        sending = asyncio.ensure_future(self._works.run(work))
+        try:
+            return await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            await asyncio.wait({sending}, timeout=DRAIN_SECS)
+            if sending.done():
+                sending.exception()  # nobody is left to tell
+            self._over = True  # the book is another engine's from now on
+            raise
+
+    def _open(self) -> list[str]:
+        """Read the book, once; return what is to be said of it."""
+        if self._book is not None:
+            return []
+        said = self._whole().get(self._key())
+        try:
+            self._book, lost = own.cut_short(own.decode(said) if said is not None else own.Book())
+        except jsonline.NotStrict as error:
+            raise Unreadable(f"{self._book_path()} cannot be used ({error.sentence}); move it aside") from error
+        return [f"{lost} of our own pushes were under way when the engine ended; none is sent twice"] if lost else []
+
+    def _take_in(self, fleet: Fleet) -> None:
+        """Claim what is new: it is in the book before any of it is sent."""
+        book, now = self._opened(), self._home.clock.now()
+        handle, mail = fleet.operator, fleet.mail_of(fleet.operator)
+        counted = bool(handle) and mail.trust is MailCount.COUNTED
+        if counted and (handle, mail) != self._seen:
+            new, marks = self._new_lines(book, handle, mail.total)
+            book = own.with_mail(book, handle, new, marks, self._host, now)
+        book = own.with_lock(book, fleet.lock, self._host, now, self._wedged_s)
+        if book != self._book:
+            self._keep(book)
+        if counted:
+            self._seen = (handle, mail)
+
+    def _new_lines(self, book: Book, handle: str, total: int) -> tuple[list[Found], list[own.Mark]]:
+        """Return the lines that no look has seen, and the marks to remember; `total` are whole and counted."""
+        seen = book.mail.get(handle, ())
+        first = seen[0].line if seen else 0
+        back = total - first + 1 if first <= total else total
+        found = self._lines(handle, total, back if handle in book.mail else own.MARKS)
+        new = own.unseen(seen, found)
+        if new is None:  # it was cut back, or is another one
+            found = new = self._lines(handle, total, total)
+        return new, [one.at for one in found]
+
+    def _lines(self, handle: str, total: int, newest: int) -> list[Found]:
+        newest = min(newest, MOST_LINES)
+        if not total or newest <= 0:
+            return []
+        peeked = peeks.peek(self._home, handle, newest, total + 1)
+        if isinstance(peeked, inbox.Failed):
+            raise Unreadable(f"the inbox of @{handle} could not be read: {peeked.why}")
+        return [own.Found(own.Mark(one.number, cursor.line_hash(one.line)), one.line, one.read) for one in peeked.lines]
+
+    def _push_one(self) -> tuple[str, bool] | None:
+        """Send the next push of our own, and return the line about it; None when none is due."""
+        book = self._opened()
+        push = own.due(book, self._home.clock.now())
+        if push is None or self._over:
+            return None
+        self._keep(own.begun(book, push))
+        came = delivery.HELD_BACK
+        if not self._gate.keep(push.notice):
+            came = "" if self._send(push.notice) else delivery.NOT_SENT
+        if came == delivery.NOT_SENT:
+            after = own.failed(self._opened(), push, self._home.clock.now())
+        else:
+            after = own.settled(self._opened(), push)
+        self._log(push.about, push.key, push.notice, came)
+        self._book = after  # in any case: what was sent is not sent again while the disk fails
+        if not self._over:
+            self._keep(after)
+        return _said(push, came)
+
+    def _release(self) -> tuple[str, bool] | None:
+        try:
+            released = self._gate.release(self._host, self._send)
+        except OSError as error:
+            raise Unreadable(f"{self._gate.path} could not be read: {error.strerror}") from error
+        if released is None:
+            return None
+        came = "" if released.delivered else delivery.NOT_SENT
+        self._log(own.DIGEST, "", released.notice, came)
+        if came:
+            self._release_at = self._home.clock.monotonic() + own.FIRST_PAUSE
+            return f"the digest of {released.told} pushes was not delivered; it is tried again", False
+        return f"the quiet hours are over: one digest of {released.told} pushes was sent", True
+
+    def _log(self, about: str, key: str, notice: Notice, came: str) -> None:
+        entry = decision_log.Entry(SEND, own.REASONS[about] + came, notice.urgency or INFO, notice.title, notice.body)
+        decision_log.append(self._home, self._base, own.as_event(about, key), entry)
+
+    # -- the book ----------------------------------------------------------------------------------------------------
+
+    def _opened(self) -> Book:
+        if self._book is None:
+            raise Unreadable("the book of pushes is not read yet")
+        return self._book
+
+    def _book_path(self) -> str:
+        return f"{paths.own_state(self._environ)}/{BOOK}"
+
+    def _key(self) -> str:
+        return self._home.disk.real_path(self._home.path)
+
+    def _whole(self) -> dict[str, object]:
+        path = self._book_path()
+        try:
+            return jsonline.decode_object(self._home.disk.read_up_to(path, BOOK_BYTES))
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise Unreadable(f"{path} could not be read: {error.strerror}") from error
+        except jsonline.NotStrict as error:
+            raise Unreadable(f"{path} cannot be used ({error.sentence}); move it aside") from error
+
+    def _keep(self, book: Book) -> None:
+        """Write the book, and go by it once it is written; a home's own part is all that changes."""
+        path, whole = self._book_path(), self._whole()
+        whole[self._key()] = own.encode(book)
+        draft = f"{path}.tmp.{self._home.procs.pid()}.{self._home.procs.serial()}"
+        try:
+            paths.make_own_state(self._home.disk, self._environ)
+            self._home.disk.replace(draft, path, jsonline.encode(whole).encode())
+        except OSError as error:
+            raise Unreadable(f"{path} could not be written: {error.strerror}") from error
+        self._book = book
+
+
+def _said(push: Push, came: str) -> tuple[str, bool]:
+    """Return the line of the event log about one of our own pushes."""
+    what = own.REASONS[push.about]
+    if came == delivery.NOT_SENT:
+        return f"a push was not delivered ({what}); it is tried again", False
+    return f"a push was {'held back until the quiet hours are over' if came else 'sent'} ({what})", True

@@ -1,0 +1,352 @@
+"""The notifier inside the engine: who serves the hooks, what the engine pushes by itself, and what a restart keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sot_tui.comm import config, frames, inbox
+from sot_tui.comm.clock import stamp
+from sot_tui.comm.fleet import Fleet, LockPhase, LockState, Mail, MailCount
+from sot_tui.comm.home import Home
+from sot_tui.engine import pushing
+from sot_tui.engine.client import ReadEvents, What
+from sot_tui.engine.pushing import Pusher
+from sot_tui.engine.service import Engine
+from sot_tui.notify import decision_log, held, own, server, settings
+from tests.e2e.box import COMMAND
+from tests.notify.pieces import PI_TURN, fields, line
+from tests.notify.running import ACCEPTED, DUPLICATE, Notifyd
+from tests.notify.test_quiet import around_now, settings as set_up
+from tests.screens.real import put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pytest
+
+    from tests.notify.ntfy import Ntfy
+
+SOTD = str(Path(sys.executable).with_name("sotd"))
+DEADLINE_SECS = 30.0
+OPERATOR = "operator-box"
+
+
+def environ(topic: Ntfy | None, **more: str) -> dict[str, str]:
+    url = {} if topic is None else {"STEWARD_NTFY_URL": topic.url}
+    return {**os.environ, "SOT_SELF_HOST": "box", "SOT_COMM_TEST_HOST": "box", "STEWARD_HELPER_BIN": "", **url, **more}
+
+
+def engine(home: Home, topic: Ntfy | None) -> Engine:
+    return Engine(home, environ(topic), tick_s=0.1)
+
+
+async def until(fact: Callable[[], object], what: str) -> None:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + DEADLINE_SECS
+    while not fact():
+        assert loop.time() < end, f"it never came: {what}"
+        await asyncio.sleep(0.02)
+
+
+async def said(one: Engine, words: str) -> bool:
+    """Tell whether a line about pushes says so."""
+    return any(words in each.text for each in (await one.do(ReadEvents())).lines if each.what is What.PUSH)
+
+
+async def until_said(one: Engine, words: str) -> None:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + DEADLINE_SECS
+    while not await said(one, words):
+        assert loop.time() < end, f"it was never said: {words}"
+        await asyncio.sleep(0.02)
+
+
+def path() -> str:
+    return settings.socket_path(os.environ)
+
+
+def dials() -> bool:
+    with socket.socket(socket.AF_UNIX) as peer:
+        return peer.connect_ex(path()) == 0
+
+
+def answer(data: bytes) -> bytes:
+    """Return the answer to a frame, without waiting for what becomes of it."""
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(DEADLINE_SECS)
+        peer.connect(path())
+        peer.sendall(data)
+        heard = b""
+        while not heard.endswith(b"\n") and (part := peer.recv(4096)):
+            heard += part
+        return heard
+
+
+async def asked(data: bytes) -> bytes:
+    return await asyncio.to_thread(answer, data)
+
+
+def mail(home: Home, text: str, to: str = OPERATOR) -> None:
+    one = frames.frame("anna", to, "r", text, stamp(home.clock.now()))
+    assert isinstance(inbox.file_line(home, OPERATOR, one), inbox.Filed)
+
+
+def book(home: Home) -> dict[str, Any]:
+    """Return what is kept of our own pushes; nothing while there is none."""
+    kept = Path(os.environ["XDG_STATE_HOME"], "sot", "tui", pushing.BOOK)
+    if not kept.exists():
+        return {}
+    found: dict[str, Any] = json.loads(kept.read_text())[home.disk.real_path(home.path)]
+    return found
+
+
+def is_begun(home: Home) -> bool:
+    """Tell whether the operator's inbox was looked at once: from then on its mail is news."""
+    there = book(home).get("mail")
+    return isinstance(there, dict) and OPERATOR in there
+
+
+def log() -> list[Mapping[str, str]]:
+    kept = Path(settings.state_base(os.environ), decision_log.NAME)
+    return [json.loads(each) for each in kept.read_text().splitlines()] if kept.exists() else []
+
+
+# -- who serves -------------------------------------------------------------------------------------------------------
+
+
+async def test_engine_when_no_sender_is_configured_then_it_listens_nowhere(comm_home: Path) -> None:
+    """An `accepted` must never swallow an event."""
+    async with engine(put(comm_home), None) as one:
+        await until(lambda: OPERATOR in one.fleet.agents, "the join")
+        await until(one.serving.is_set, "the control socket, whose duty began before")
+        assert not os.path.exists(path())
+        assert not dials()
+
+
+async def test_hook_when_the_engine_serves_then_it_is_sent_once_and_not_by_the_hook(
+    comm_home: Path, topic: Ntfy
+) -> None:
+    async with engine(put(comm_home), topic) as one:
+        await until_said(one, "the hooks' pushes are taken at")
+        payload = {"session_id": "s", "hook_event_name": "Stop", "last_assistant_message": "built", "cwd": "/work/a"}
+        hook = await asyncio.create_subprocess_exec(
+            COMMAND, "notify", "--harness", "claude-code", stdin=subprocess.PIPE, env=environ(topic)
+        )
+        await hook.communicate(json.dumps(payload).encode())
+        await until(log, "the decision")
+        assert topic.bodies == ["built"]
+        assert len(log()) == 1
+        record = server.holder(Home(str(comm_home)), path())
+        assert record == server.Holder(os.getpid(), "dashboard")
+    assert not os.path.exists(path())
+    assert server.holder(Home(str(comm_home)), path()) is None
+
+
+async def test_engine_when_a_notifyd_runs_then_says_so_and_takes_over_when_that_ends(
+    comm_home: Path, topic: Ntfy
+) -> None:
+    daemon = await asyncio.to_thread(Notifyd, topic.url)
+    try:
+        async with engine(put(comm_home), topic) as one:
+            await until_said(one, "another notifyd is running: this engine serves no hooks until it ends")
+            assert not one.fleet.faults
+            assert server.holder(Home(str(comm_home)), path()) == server.Holder(daemon.process.pid, "notifyd")
+            assert await asked(line(fields(PI_TURN))) == ACCEPTED
+            assert await asyncio.to_thread(daemon.end) == 0
+            await until_said(one, "the hooks' pushes are taken at")
+            assert await asked(line(fields(PI_TURN._replace(completion_id="c2")))) == ACCEPTED
+            assert await asked(line(fields(PI_TURN._replace(completion_id="c2")))) == DUPLICATE
+            await until(lambda: len(log()) > 1, "both decisions")
+            assert len(topic.got) == 2
+    finally:
+        daemon.kill()
+
+
+async def test_engine_when_it_ends_then_what_it_accepted_is_delivered_and_a_notifyd_can_begin(
+    comm_home: Path, topic: Ntfy
+) -> None:
+    async with engine(put(comm_home), topic) as one:
+        await until_said(one, "the hooks' pushes are taken at")
+        topic.lock.acquire()  # the topic answers nobody
+        for number in range(20):
+            assert await asked(line(fields(PI_TURN._replace(completion_id=f"c{number}")))) == ACCEPTED
+        asyncio.get_running_loop().call_later(0.3, topic.lock.release)
+    assert len(topic.got) == 20
+    assert len(log()) == 20
+    daemon = await asyncio.to_thread(Notifyd, topic.url)
+    assert await asyncio.to_thread(daemon.end) == 0
+
+
+async def test_duty_when_its_folder_is_open_to_all_then_a_fault_that_heals(comm_home: Path, topic: Ntfy) -> None:
+    folder = Path(path()).parent
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    async with engine(put(comm_home), topic) as one:
+        await until(lambda: [each for each in one.fleet.faults if each.duty == "notify"], "the fault")
+        (fault,) = one.fleet.faults
+        assert "is no private folder" in fault.sentence
+        folder.chmod(0o700)
+        await until(dials, "it serves")
+        await until(lambda: not one.fleet.faults, "it is mended")
+
+
+async def test_socket_when_it_is_removed_then_it_is_made_anew(
+    comm_home: Path, topic: Ntfy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pushing, "STANDS_SECS", 0.05)
+    async with engine(put(comm_home), topic) as one:
+        await until_said(one, "the hooks' pushes are taken at")
+        os.unlink(path())
+        await until(dials, "it listens again")
+
+
+# -- mail -------------------------------------------------------------------------------------------------------------
+
+
+async def test_mail_when_it_comes_then_one_push_and_none_for_what_was_there_before_or_after_a_restart(
+    comm_home: Path, topic: Ntfy
+) -> None:
+    home = put(comm_home)
+    async with engine(home, None) as one:
+        await until(lambda: OPERATOR in one.fleet.agents, "the join")
+        for number in range(20):
+            mail(home, f"old {number}")
+    async with engine(home, topic):
+        await until(lambda: is_begun(home), "the first look")
+        mail(home, "please look")
+        await until(lambda: topic.got, "the push")
+        await until(lambda: book(home)["waiting"] == [], "it is settled")
+    assert topic.bodies == ["please look"]
+    assert topic.got[0].headers["title"].startswith("mail from @anna · ")
+    assert topic.got[0].headers["priority"] == "3"
+    mail(home, "while nobody was there")
+    mail(home, "to all", to="")
+    async with engine(home, topic):
+        await until(lambda: len(topic.got) > 1, "the push of what came meanwhile")
+        await until(lambda: book(home)["waiting"] == [], "it is settled")
+    async with engine(home, topic) as one:
+        await until(lambda: one.fleet.mail_of(OPERATOR).trust is MailCount.COUNTED, "a look")
+        mail(home, "the last")
+        await until(lambda: len(topic.got) > 2, "the last push")
+    assert topic.bodies == ["please look", "while nobody was there", "the last"]
+    assert [(each["harness"], each["event"], each["reason"]) for each in log()] == [
+        ("sot-tui", "Mail", "mail to the operator")
+    ] * 3
+
+
+async def test_mail_when_the_engine_is_killed_while_it_sends_then_it_is_not_sent_twice(
+    comm_home: Path, topic: Ntfy
+) -> None:
+    home = put(comm_home)
+    async with engine(home, topic):
+        await until(lambda: is_begun(home), "the first look")
+    topic.lock.acquire()
+    daemon = await asyncio.create_subprocess_exec(SOTD, "run", env=environ(topic), stderr=subprocess.DEVNULL)
+    try:
+        mail(home, "please look")
+        await until(lambda: [one for one in book(home)["waiting"] if one["begun"]], "it is being sent")
+    finally:
+        daemon.send_signal(signal.SIGKILL)
+        await daemon.wait()
+        topic.lock.release()
+    async with engine(home, topic) as one:
+        await until_said(one, "1 of our own pushes were under way when the engine ended; none is sent twice")
+        mail(home, "another")
+        await until(lambda: "another" in topic.bodies, "the next push")
+    assert topic.bodies.count("please look") <= 1
+
+
+async def test_mail_when_the_topic_fails_then_the_push_waits_and_survives_a_restart(
+    comm_home: Path, topic: Ntfy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = put(comm_home)
+    topic.script = [403]
+    async with engine(home, topic) as one:
+        await until(lambda: is_begun(home), "the first look")
+        mail(home, "please look")
+        await until_said(one, "a push was not delivered (mail to the operator); it is tried again")
+    (waits,) = book(home)["waiting"]
+    assert (waits["tries"], waits["begun"]) == (1, False)
+    monkeypatch.setattr(own, "due", lambda book, _now: next(iter(book.waiting), None))  # its pause is over
+    async with engine(home, topic):
+        await until(lambda: book(home)["waiting"] == [], "it is sent")
+    assert topic.bodies == ["please look"] * 2
+    assert [each["reason"] for each in log()] == ["mail to the operator (send failed)", "mail to the operator"]
+
+
+async def test_book_when_it_cannot_be_used_then_a_fault_nothing_is_sent_and_it_stays(
+    comm_home: Path, topic: Ntfy
+) -> None:
+    home = put(comm_home)
+    kept = Path(os.environ["XDG_STATE_HOME"], "sot", "tui", pushing.BOOK)
+    kept.parent.mkdir(parents=True, mode=0o700)
+    kept.write_text("{")
+    async with engine(home, topic) as one:
+        await until(lambda: [each for each in one.fleet.faults if each.duty == "push"], "the fault")
+        assert "move it aside" in one.fleet.faults[0].sentence
+        await until(lambda: OPERATOR in one.fleet.agents, "the join")
+        mail(home, "please look")
+        await until(lambda: one.fleet.mail_of(OPERATOR).unread, "it is counted")
+        assert kept.read_text() == "{"
+    assert topic.got == []
+
+
+async def test_mail_when_it_comes_in_quiet_hours_then_one_digest_after_them(comm_home: Path, topic: Ntfy) -> None:
+    home = put(comm_home)
+    set_up(f'quiet_hours = "{around_now(quiet_now=True)}"\n')
+    async with engine(home, topic) as one:
+        await until(lambda: is_begun(home), "the first look")
+        await until_said(one, "the hooks' pushes are taken at")
+        mail(home, "please look")
+        assert await asked(line(fields(PI_TURN))) == ACCEPTED
+        await until(lambda: held.gate_of(home, os.environ, settings.state_base(os.environ)).count() == 2, "both held")
+        await until(lambda: book(home)["waiting"] == [], "it is settled")
+    assert topic.got == []
+    set_up("")
+    async with engine(home, topic) as one:
+        await until_said(one, "the quiet hours are over: one digest of 2 pushes was sent")
+    (digest,) = topic.got
+    assert digest.headers["title"].startswith("2 pushes held back in quiet hours · ")
+    assert "please look" in digest.body
+    assert log()[-1]["reason"] == "quiet hours are over"
+
+
+# -- the registry lock ------------------------------------------------------------------------------------------------
+
+
+async def two_rounds(home: Home, topic: Ntfy, fleet: Fleet) -> None:
+    """Have a notifier look at a fleet twice, as between a start and an end of the engine."""
+    pusher = Pusher(
+        home, environ(topic), config.read(os.environ), what="daemon", fleet=lambda: fleet, told=lambda *_: None
+    )
+    changed, rounds = asyncio.Event(), 0
+
+    def well() -> None:
+        nonlocal rounds
+        rounds += 1
+
+    duty = asyncio.create_task(pusher.push(changed, well))
+    await until(lambda: rounds, "a round")
+    changed.set()
+    await until(lambda: rounds > 1, "another round")
+    duty.cancel()
+    await asyncio.wait({duty})
+    await pusher.close(1.0)
+
+
+async def test_lock_when_nobody_clears_it_then_one_push_over_a_restart(comm_home: Path, topic: Ntfy) -> None:
+    home = put(comm_home)
+    now = home.clock.now()
+    wedged = LockState(LockPhase.HELD, "r", "lab pid 7 start 9", 200, verdict="not here", looks=3, looked_at=now)
+    fleet = Fleet(home=home.path, host="box", lock=wedged, mail={OPERATOR: Mail(MailCount.COUNTED)})
+    for _ in range(2):
+        await two_rounds(home, topic, fleet)
+    assert [one.body for one in topic.got] == ["Held by lab pid 7 start 9 for 3m: not here"]
