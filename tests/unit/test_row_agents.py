@@ -28,10 +28,44 @@ def programs(_away_from_home: Path) -> dict[str, str]:
 
 def test_claude_when_first_started_then_has_nothing_to_continue(programs: dict[str, str]) -> None:
     program = f"{programs['PATH'].partition(':')[2]}/claude"
+    conversation(f"{programs['HOME']}/.claude", "-src-api")
     first = agents.argv(ROW, programs, HERE, resumes=False)
     assert first == (program, "--permission-mode", "auto", "/sot-session-start")
     again = agents.argv(ROW, programs, HERE, resumes=True)
     assert again == (program, "--permission-mode", "auto", "--continue", "/sot-session-start")
+
+
+def conversation(config: str, folder: str) -> None:
+    """Put a conversation where Claude Code keeps those of a folder."""
+    kept = Path(config, "projects", folder)
+    kept.mkdir(parents=True)
+    (kept / "1.jsonl").touch()
+
+
+def test_claude_when_its_last_run_ended_before_a_word_was_said_then_it_is_not_told_to_continue(
+    programs: dict[str, str], tmp_path: Path
+) -> None:
+    """Claude Code ends with 1, "No conversation found to continue", where its folder has none."""
+
+    def continues(row: Row, **more: str) -> bool:
+        return "--continue" in agents.argv(row, {**programs, **more}, HERE, resumes=True)
+
+    assert not continues(ROW)
+    (Path(programs["HOME"]) / ".claude" / "projects" / "-src-api").mkdir(parents=True)
+    assert not continues(ROW), "a folder that holds no conversation"
+    odd = replace(ROW, root="/src/a b.c_é😀")
+    conversation(f"{programs['HOME']}/.claude", "-src-a-b-c----")
+    assert continues(odd)
+    assert not continues(replace(odd, account="work"))
+    conversation(f"{programs['HOME']}/.claude-auth/work", "-src-a-b-c----")
+    assert continues(replace(odd, account="work"))
+    conversation(f"{tmp_path}/config", "-src-api")
+    assert continues(ROW, CLAUDE_CONFIG_DIR=f"{tmp_path}/config")
+    (tmp_path / "link").symlink_to("/src")
+    assert continues(replace(ROW, root=f"{tmp_path}/link/api"), CLAUDE_CONFIG_DIR=f"{tmp_path}/config")
+    assert continues(replace(ROW, root=f"/{'long' * 60}")), "a name that is cut tells nothing"
+    (Path(programs["HOME"]) / ".claude" / "projects" / "-src-unread").touch()
+    assert continues(replace(ROW, root="/src/unread")), "what cannot be read is not absent"
 
 
 def test_codex_when_started_then_joins_by_name_first(programs: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ program that is not there is a refusal with the folders that were searched, neve
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from dataclasses import dataclass
@@ -84,6 +85,10 @@ _PLAIN_CLAUDE = {"CLAUDE_CODE_DISABLE_FEEDBACK_SURVEY": "1", "CLAUDE_CODE_DISABL
 """Keeps what is no prompt, and could pass for a dialog, off the screen of a Claude Code row (daemon wire 4.2)."""
 _TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 """What a capsule emulates."""
+_WHOLE_NAME = 200
+"""Characters of a folder's name up to which Claude Code 2.1 keeps it whole."""
+_ONE_UNIT = 0xFFFF
+"""The last character that is one unit of UTF-16, by which it counts."""
 _JOIN_FIRST = 'bin=$1 name=$2; shift 2; "$bin" join --name "$name"; exec "$@"'
 """A Codex row takes its handle by `--name` before its agent runs (contract, Naming); `exec` leaves no shell between."""
 
@@ -114,12 +119,13 @@ def place(home: str, host: str, socket: str) -> Place:
 def argv(row: Row, environ: Mapping[str, str], here: Place, *, resumes: bool) -> tuple[str, ...]:
     """Return the command line of a row's agent, with an absolute program; raises NotFound.
 
-    `resumes` asks for the conversation that is there already; a first run has none to go on with.
+    `resumes` asks for the conversation that is there already; a first run has none to go on with, and neither has one
+    that follows a run which ended before a word was said.
     """
     match row.agent:
         case "claude":
             program = _found("claude", environ, "~/.local/bin", "~/.claude/local")
-            first = ("--permission-mode", "auto", *(["--continue"] if resumes else []))
+            first = ("--permission-mode", "auto", *(["--continue"] if resumes and _may_continue(row, environ) else []))
             return (program, *first, "/sot-session-start")
         case "codex":
             program = _found("codex", environ, "~/.local/bin")
@@ -180,6 +186,29 @@ def self_file(here: Place, row_id: str) -> str:
 def account_folder(environ: Mapping[str, str], account: str) -> str:
     """Return the folder that holds the login of one account of Claude Code (daemon wire 4.2)."""
     return f"{paths.home_folder(environ)}/.claude-auth/{account}"
+
+
+def _may_continue(row: Row, environ: Mapping[str, str]) -> bool:
+    """Tell whether Claude Code may have a conversation in a row's folder: on none, `--continue` ends it at once.
+
+    It keeps those of a folder below one that is named for it. What cannot be read is not absent, and neither is what
+    stands below a name so long that it is cut.
+    """
+    default = environ.get("CLAUDE_CONFIG_DIR") or f"{paths.home_folder(environ)}/.claude"
+    config = account_folder(environ, row.account) if row.account else default
+    for root in {row.root, os.path.realpath(row.root)}:
+        name = re.sub(r"[^a-zA-Z0-9]", lambda one: "--" if ord(one[0]) > _ONE_UNIT else "-", root)
+        try:
+            kept = len(name) > _WHOLE_NAME or any(
+                entry.endswith(".jsonl") for entry in os.listdir(f"{config}/projects/{name}")
+            )
+        except FileNotFoundError:
+            kept = False
+        except OSError:
+            kept = True
+        if kept:
+            return True
+    return False
 
 
 def _is_inherited(name: str) -> bool:
