@@ -45,6 +45,7 @@ ROOM_BYTES = 1 << 20
 """Free bytes below which a file system is nearly full: the registry of a big fleet, twice, and a day's mail."""
 
 JOIN, DASHBOARD, CLEAR = "sot-tui join", "sot-tui", "sot-tui lock-clear"
+PUSH, PUSHES = "sot-tui notify test", "sot-tui info"
 _MACHINE_ID = "sudo systemd-machine-id-setup"
 
 
@@ -524,6 +525,48 @@ def of_service(found: Service) -> tuple[Finding, ...]:
         findings.append(Finding(Level.WARN, "linger", fact, "loginctl enable-linger"))
     elif found.lingers:
         findings.append(Finding(Level.OK, "linger", "on: the daemon outlives a logout"))
+    return tuple(findings)
+
+
+# -- the notifier -----------------------------------------------------------------------------------------------------
+
+
+class Notifier(NamedTuple):
+    """How the pushes to a person who is away stand."""
+
+    sender: bool
+    """Whether somebody is configured to send to."""
+    disabled: bool
+    served_by: str
+    """Who takes the hooks' events, as `daemon, pid 7`; empty when none of ours does. Foreign text."""
+    quiet: str
+    """The quiet hours; empty when there are none."""
+    quiet_now: bool
+    held: int | None
+    """Pushes that wait for their end; None when that cannot be read."""
+    last: str
+    """What came of the last push; empty when there was none. Foreign text."""
+    last_failed: bool
+
+
+def of_notifier(found: Notifier) -> tuple[Finding, ...]:
+    """Judge the pushes: that nobody is configured is well, that the last one was not delivered is not."""
+    what = "pushes"
+    findings = []
+    if found.disabled:
+        findings.append(Finding(Level.OK, what, "switched off by $STEWARD_NTFY_DISABLED"))
+    elif not found.sender:
+        findings.append(Finding(Level.OK, what, "no sender is configured, so nothing is pushed and no hook is served"))
+    else:
+        serves = f"served by the {found.served_by}" if found.served_by else "each hook sends by itself: nothing serves"
+        fact = f"a sender is configured; {serves}; last push: {found.last or 'none'}"
+        step = PUSH if found.last_failed else ""
+        findings.append(Finding(Level.WARN if found.last_failed else Level.OK, what, fact, step))
+    if found.held is None:
+        findings.append(Finding(Level.WARN, "quiet hours", "what is held back cannot be read", PUSHES))
+    elif found.quiet or found.held:
+        now = ", now" if found.quiet_now else ""
+        findings.append(Finding(Level.OK, "quiet hours", f"{found.quiet or 'none'}{now}; {found.held} held back"))
     return tuple(findings)
 
 

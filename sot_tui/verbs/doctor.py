@@ -125,6 +125,7 @@ def _findings(home: Home) -> list[Finding]:
     kept = paths.set_aside_file(os.environ)
     findings += doctor.of_set_aside(kept, set_aside.read(home, os.environ).fault)
     findings += [doctor.of_hooks(_hooks(home, agent)) for agent in hook_entries.ENTRIES]
+    findings += doctor.of_notifier(_notifier(home, settings))
     findings += doctor.of_terminal(_terminal(), ascii_signs=settings.switch("ascii"))
     return findings
 
@@ -259,6 +260,24 @@ def _hooks(home: Home, agent: str) -> Hooks:
     except SotError as error:
         return found._replace(fault=error.sentence)
     return found._replace(missing=len(missing))
+
+
+def _notifier(home: Home, settings: Config) -> doctor.Notifier:
+    """Return how the pushes stand; nobody is dialled and nothing is sent."""
+    from sot_tui.notify import standing  # noqa: PLC0415  (what serves is heavy, and a usage error needs none)
+
+    found = standing.standing(home, os.environ, settings)
+    serves, last = found.server, found.last
+    return doctor.Notifier(
+        found.sender,
+        found.disabled,
+        f"{serves.what}, pid {serves.pid}" if serves else "",
+        found.quiet_hours,
+        found.quiet_now,
+        found.held,
+        f"{last.result} at {last.at}" if last else "",
+        last is not None and last.result == standing.FAILED,
+    )
 
 
 def _terminal() -> Terminal:

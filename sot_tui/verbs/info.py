@@ -70,6 +70,7 @@ def _facts(home: Home, settings: Config) -> dict[str, Any]:
         "topology": _topology(home, host),
         "endpoints": _endpoints(home, host),
         "scripts": _scripts(home),
+        "notifier": _notifier(home, settings),
         "mount": _mount(home),
         "lock_manager": _lock_manager(home),
     }
@@ -159,6 +160,23 @@ def _scripts(home: Home) -> dict[str, Any]:
     }
 
 
+def _notifier(home: Home, settings: Config) -> dict[str, Any]:
+    from sot_tui.notify.standing import standing  # noqa: PLC0415  (what serves is heavy, and a usage error needs none)
+
+    found = standing(home, os.environ, settings)
+    serves, last = found.server, found.last
+    return {
+        "sender": found.sender,
+        "disabled": found.disabled,
+        "socket": found.socket,
+        "served_by": {"pid": serves.pid, "what": serves.what} if serves else None,
+        "quiet_hours": found.quiet_hours or None,
+        "quiet_now": found.quiet_now,
+        "held": found.held,
+        "last": last._asdict() if last else None,
+    }
+
+
 def _mount(home: Home) -> dict[str, Any]:
     mount = mounts.home_mount(home)
     return {
@@ -223,6 +241,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         _line("scripts", f"{state}{', ' + stubs['version'] if stubs['version'] else ''}, in {stubs['folder']}"),
         *(_line("", name) for name in stubs["names"] if stubs["state"] != scripts.Stand.MISSING.value),
     ]
+    lines += ["", *_notifier_lines(facts["notifier"])]
     lines += [
         "",
         _line("mount", f"{on}; {fresh}"),
@@ -231,6 +250,20 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         _line("", files),
     ]
     return lines
+
+
+def _notifier_lines(found: dict[str, Any]) -> list[str]:
+    serves, last, held = found["served_by"], found["last"], found["held"]
+    sender = "switched off ($STEWARD_NTFY_DISABLED)" if found["disabled"] else "none is configured"
+    hours = f"{found['quiet_hours']}{', now' if found['quiet_now'] else ''}" if found["quiet_hours"] else "none"
+    kept = "what is held back cannot be read" if held is None else f"{held} held back" if held else ""
+    return [
+        _line("push sender", "configured" if found["sender"] else sender),
+        _line("hooks' socket", found["socket"]),
+        _line("served by", f"the {serves['what']} of pid {serves['pid']}" if serves else "none of ours"),
+        _line("quiet hours", f"{hours}; {kept}" if kept else hours),
+        _line("last push", f"{last['result']} at {last['at']} ({last['reason']})" if last else "none"),
+    ]
 
 
 _THERE = {True: "", False: "  (not there)", None: "  (cannot be looked at)"}
