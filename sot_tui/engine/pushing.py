@@ -147,9 +147,15 @@ class Pusher:
     async def _listening(self, well: Callable[[], None]) -> Listening:
         """Return the socket, once no other daemon has it; who has it is said once."""
         while True:
+            # Nothing is inherited: what the service manager passes on is for the control socket.
+            bind = partial(server.listen, self._home, {}, self._path, self._what)
+            binding = asyncio.ensure_future(self._disk.run(bind))
             try:
-                # Nothing is inherited: what the service manager passes on is for the control socket.
-                return await self._disk.run(partial(server.listen, self._home, {}, self._path, self._what))
+                return await asyncio.shield(binding)
+            except asyncio.CancelledError:
+                with suppress(server.CannotListen):  # the engine ends while it is bound: nobody would close it
+                    await self._disk.run(partial(server.close, self._home, await binding))
+                raise
             except server.Taken as taken:
                 self._stand(f"{taken.sentence}: this engine serves no hooks until it ends ({self._path})")
             well()

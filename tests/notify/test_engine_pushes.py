@@ -9,6 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -317,6 +319,52 @@ async def test_mail_when_it_comes_in_quiet_hours_then_one_digest_after_them(comm
     assert digest.headers["title"].startswith("2 pushes held back in quiet hours · ")
     assert "please look" in digest.body
     assert log()[-1]["reason"] == "quiet hours are over"
+
+
+async def test_engine_when_it_hands_over_to_a_daemon_then_that_serves_and_tells_nothing_twice(
+    comm_home: Path, topic: Ntfy
+) -> None:
+    home = put(comm_home)
+    async with engine(home, topic):
+        await until(lambda: is_begun(home), "the first look")
+        mail(home, "first")
+        await until(lambda: topic.got, "the push")
+        daemon = await asyncio.create_subprocess_exec(SOTD, "run", env=environ(topic), stderr=subprocess.DEVNULL)
+    try:
+        mail(home, "second")
+        await until(lambda: server.holder(home, path()) == server.Holder(daemon.pid, "daemon"), "the daemon serves")
+        await until(lambda: len(topic.got) > 1, "the second push")
+        assert await asked(line(fields(PI_TURN))) == ACCEPTED
+        await until(lambda: len(topic.got) > 2, "the turn's push")
+    finally:
+        daemon.send_signal(signal.SIGTERM)
+        assert await daemon.wait() == 0
+    assert sorted(topic.bodies) == ["assistant", "first", "second"]
+    assert not os.path.exists(path())
+
+
+async def test_duty_when_it_ends_while_it_binds_then_the_socket_is_not_left(
+    comm_home: Path, topic: Ntfy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binds, listen = threading.Event(), server.listen
+
+    def slow(*given: Any) -> server.Listening:
+        bound = listen(*given)
+        binds.set()
+        loop.call_soon_threadsafe(duty.cancel)
+        time.sleep(0.1)  # the end comes while this thread has not told anybody
+        return bound
+
+    monkeypatch.setattr(server, "listen", slow)
+    home, loop = put(comm_home), asyncio.get_running_loop()
+    pusher = Pusher(home, environ(topic), config.read(os.environ), what="daemon", fleet=Fleet, told=lambda *_: None)
+    duty = asyncio.create_task(pusher.serve(lambda: None))
+    await asyncio.wait({duty})
+    assert binds.is_set()
+    assert duty.cancelled()
+    assert not os.path.exists(path())
+    assert server.holder(home, path()) is None
+    await pusher.close(1.0)
 
 
 # -- the registry lock ------------------------------------------------------------------------------------------------
