@@ -69,6 +69,7 @@ Examples:
   sot-tui send @Docs-box 'ready to merge'  send a message
   sot-tui poll                             read the mail of this session
   sot-tui list                             who is there, and what they do
+  sot-tui notify test                      push to your phone (sot-tui notify --help says how)
 
 Usage: sot-tui [--readonly | VERB [WORDS...]]
 

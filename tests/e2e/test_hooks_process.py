@@ -461,6 +461,21 @@ def test_claude_when_it_runs_the_notifiers_hooks_as_installed_then_one_push_for_
     assert [got.headers["priority"] for got in topic.got] == ["4", "5"]
 
 
+def test_newcomer_when_the_readmes_three_commands_are_typed_then_a_push_comes_and_the_hooks_stand(agents: Box) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    lines = readme.partition("## Away from the screen")[2].partition("\n## ")[0].splitlines()
+    typed = [line for line in lines if line.startswith("    ")]
+    assert len(typed) == 3
+    with ntfy.serving() as topic:
+        script = "\n".join(typed).replace("https://ntfy.sh/a-name-that-nobody-guesses", topic.url)
+        assert topic.url in script
+        env = {**agents.env, "PATH": f"{Path(COMMAND).parent}:{os.defpath}"}
+        ran = subprocess.run(["sh", "-ec", script], env=env, cwd=agents.work, capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert ran.stdout.startswith(b"delivered: the server answered 200\nclaude: 8 hooks stand in ")
+    assert len(topic.got) == 1
+
+
 def test_turn_when_it_is_held_for_new_mail_then_its_end_alone_is_pushed(hooked: Box) -> None:
     """Product: exactly one push for each finished turn; one that is held goes on."""
     end = {"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": "first"}
