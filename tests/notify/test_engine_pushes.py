@@ -284,6 +284,41 @@ async def test_mail_when_the_topic_fails_then_the_push_waits_and_survives_a_rest
     assert [each["reason"] for each in log()] == ["mail to the operator (send failed)", "mail to the operator"]
 
 
+async def test_mail_when_the_topic_asked_a_hooks_push_for_patience_then_it_waits_too(
+    comm_home: Path, topic: Ntfy
+) -> None:
+    """Contract facts, 9.2: a 429 fails at once, and its Retry-After holds the next different send."""
+    home = put(comm_home)
+    topic.script, topic.headers = [429], {"Retry-After": "3600"}
+    async with engine(home, topic) as one:
+        await until(lambda: is_begun(home), "the first look")
+        await until_said(one, "the hooks' pushes are taken at")
+        assert await asked(line(fields(PI_TURN))) == ACCEPTED
+        await until(log, "the hook's push has failed")
+        mail(home, "please look")
+        await until_said(one, "a push was not delivered (mail to the operator); it is tried again")
+    assert topic.bodies == ["assistant"]
+    assert [each["tries"] for each in book(home)["waiting"]] == [1]
+
+
+async def test_mail_when_the_inbox_is_another_one_then_all_of_it_is_looked_at(comm_home: Path, topic: Ntfy) -> None:
+    home = put(comm_home)
+    async with engine(home, topic) as one:
+        await until(lambda: OPERATOR in one.fleet.agents, "the join")
+        for number in range(40):
+            mail(home, f"old {number}")
+        await until(lambda: one.fleet.mail_of(OPERATOR).total == 40, "all are counted")
+        await until(lambda: book(home)["mail"][OPERATOR][-1:] and book(home)["mail"][OPERATOR][-1][0] == 40, "a look")
+        await until(lambda: book(home)["waiting"] == [], "all are settled")
+    told = len(topic.got)
+    os.unlink(home.inbox(OPERATOR))
+    for number in range(45):
+        mail(home, f"new {number}")
+    async with engine(home, topic):
+        await until(lambda: len(topic.got) > told, "the push")
+    assert topic.got[-1].headers["title"].startswith("45 messages · ")
+
+
 async def test_book_when_it_cannot_be_used_then_a_fault_nothing_is_sent_and_it_stays(
     comm_home: Path, topic: Ntfy
 ) -> None:

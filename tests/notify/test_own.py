@@ -75,6 +75,7 @@ def test_mail_when_the_last_line_was_cut_back_then_the_others_are_not_told_again
 
 def test_mail_when_the_inbox_is_another_one_then_its_mail_is_new() -> None:
     book = after(after(Book()), found(1), found(2))._replace(waiting=())
+    assert own.unseen(book.mail["me"], [found(1, "else")]) is None  # so all of it has to be looked at
     assert [push.body for push in after(book, found(1, "else")).waiting] == ["else 1"]
 
 
