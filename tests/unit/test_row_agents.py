@@ -73,9 +73,10 @@ def test_codex_when_started_then_joins_by_name_first(programs: dict[str, str]) -
     row = replace(ROW, agent="codex", agent_name="", root="/src/My Repo")
     words = agents.argv(row, programs, HERE, resumes=True)
     assert words[:2] == ("/bin/sh", "-c")
-    assert words[4:] == ("/opt/sot/bin/sot-tui", "My-Repo-cx-box", f"{programs['PATH'][9:]}/codex", "resume", "--last")
+    codex = (f"{programs['PATH'][9:]}/codex", "-c", "features.daemon_auto_start=false")
+    assert words[4:] == ("/opt/sot/bin/sot-tui", "My-Repo-cx-box", *codex, "resume", "--last")
     named = agents.argv(replace(row, agent_name="mine"), programs, HERE, resumes=False)
-    assert named[5:] == ("mine", f"{programs['PATH'][9:]}/codex")
+    assert named[5:] == ("mine", *codex)
 
 
 def test_agent_when_its_program_is_nowhere_then_is_refused_with_what_was_searched(programs: dict[str, str]) -> None:

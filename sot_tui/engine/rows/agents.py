@@ -89,6 +89,8 @@ _WHOLE_NAME = 200
 """Characters of a folder's name up to which Claude Code 2.1 keeps it whole."""
 _ONE_UNIT = 0xFFFF
 """The last character that is one unit of UTF-16, by which it counts."""
+_OF_ONE_ROW = ("-c", "features.daemon_auto_start=false")
+"""Keeps what a Codex runs below its capsule: one server for all of them would run its hooks and tools outside any row."""
 _JOIN_FIRST = 'bin=$1 name=$2; shift 2; "$bin" join --name "$name"; exec "$@"'
 """A Codex row takes its handle by `--name` before its agent runs (contract, Naming); `exec` leaves no shell between."""
 
@@ -138,6 +140,7 @@ def argv(row: Row, environ: Mapping[str, str], here: Place, *, resumes: bool) ->
                 f"{here.program}/sot-tui",
                 name,
                 program,
+                *_OF_ONE_ROW,
                 *(["resume", "--last"] if resumes else []),
             )
         case _ if row.command:
