@@ -90,7 +90,7 @@ _WHOLE_NAME = 200
 _ONE_UNIT = 0xFFFF
 """The last character that is one unit of UTF-16, by which it counts."""
 _OF_ONE_ROW = ("-c", "features.daemon_auto_start=false")
-"""Keeps what a Codex runs below its capsule: one server for all of them would run its hooks and tools outside any row."""
+"""Keeps what a Codex runs below its capsule: one server for all of them would run its hooks and tools in no row."""
 _JOIN_FIRST = 'bin=$1 name=$2; shift 2; "$bin" join --name "$name"; exec "$@"'
 """A Codex row takes its handle by `--name` before its agent runs (contract, Naming); `exec` leaves no shell between."""
 
