@@ -466,7 +466,7 @@ class What(Enum):
     """What a line of the event log is about; the value is the word in the line."""
 
     ENGINE = "engine"
-    """The engine itself: it began, it took the duties over, it only looks."""
+    """The engine itself: it began, it took the duties over, it only looks, it takes the hooks' pushes."""
     OPERATOR = "operator"
     """The person's own handle: joined, a stamp that failed."""
     REGISTRY = "registry"
@@ -486,7 +486,9 @@ class What(Enum):
     WIRE = "wire"
     """The control socket: mail that could not be filed for a client, a client that was turned away or dropped."""
     PUSH = "push"
-    """A push of the engine's own was sent, held back or not delivered; who serves the hooks' socket."""
+    """A push was sent, held back or not delivered, for a hook or by the engine itself."""
+    UNPUSHED = "unpushed"
+    """A hook's event was worth no push."""
     DUTY = "duty"
     """A duty failed, is tried again, works again; the watch began anew."""
 

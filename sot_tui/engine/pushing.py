@@ -35,8 +35,6 @@ DRAIN_SECS = 6.0
 waits 10 s for all of the engine to end."""
 TAKE_OVER_SECS = 1.0
 """Between two tries to serve the hooks while a `notifyd` does."""
-CONFIGURED_SECS = 30.0
-"""Between two looks at whether a sender is configured, while none is: a secret's file may come later."""
 STANDS_SECS = 5.0
 """Between two looks at whether the socket is still the one that was bound."""
 TICK_SECS = 5.0
@@ -52,29 +50,30 @@ _TOLD = ("notify handler failed", "notify frame rejected", "notify ack failed", 
 
 
 class Pusher:
-    """The pushes of one engine that hosts; its duties are `serve` and `push`."""
+    """The pushes of one engine that hosts; its duties are `serve` and `push`. Without a sender there is none."""
 
     def __init__(  # noqa: PLR0913  (what it looks at, and what a test sets)
         self,
         home: Home,
         environ: Mapping[str, str],
         config: Config,
+        target: settings.Target,
         *,
         what: str,
         fleet: Callable[[], Fleet],
         told: Callable[[str, bool], None],
+        stands: Callable[[str], None],
         tick_s: float = TICK_SECS,
         wedged_s: float = own.WEDGED_SECS,
     ) -> None:
-        """`what` serves, a `dashboard` or a `daemon`; `told` makes a line of the event log."""
+        """`what` serves, a `dashboard` or a `daemon`; `told` makes a line about a push, `stands` about the engine."""
         self._home, self._environ, self._what = home, environ, what
-        self._fleet, self._told = fleet, told
+        self._fleet, self._told, self._stands = fleet, told, stands
         self._tick_s, self._wedged_s = tick_s, wedged_s
         self._host, self._base = settings.host(home), settings.state_base(environ)
         self._path = settings.socket_path(environ)
         self._gate = held.Gate(home, self._base, quiet.hours_of(config))
-        self._target: settings.Target | None = None
-        self._sender: sender.Sender | None = None
+        self._sender = sender.Sender(target, self._host, home.clock)
         self._listens, self._works, self._disk = Executor("notify"), Executor("push"), Executor("notify-disk")
         self._book: Book | None = None
         self._seen: object = None
@@ -86,26 +85,13 @@ class Pusher:
         """Let the threads go; what is under way in them has had its time."""
         await asyncio.gather(*(one.close(within) for one in (self._listens, self._works, self._disk)))
 
-    async def _configured(self, well: Callable[[], None]) -> None:
-        """Wait until somebody is configured to send to."""
-        while True:
-            target = await self._disk.run(partial(settings.target, self._home, self._environ))
-            if target is not None:
-                if target != self._target:
-                    self._target = target
-                    self._sender = sender.Sender(target, self._host, self._home.clock)
-                return
-            well()
-            await asyncio.sleep(CONFIGURED_SECS)
-
     def _send(self, notice: Notice) -> bool:
-        return self._sender is not None and self._sender.send(notice).delivered
+        return self._sender.send(notice).delivered
 
     # -- the hooks' socket -------------------------------------------------------------------------------------------
 
     async def serve(self, well: Callable[[], None]) -> None:
-        """Serve the hooks while a sender is configured and no `notifyd` does."""
-        await self._configured(well)
+        """Serve the hooks while no `notifyd` does."""
         listening = await self._listening(well)
         model = composer.configured(self._environ)
         writer = None if model is None else composer.Composer(model, self._environ, self._home.clock)
@@ -164,13 +150,12 @@ class Pusher:
     def _stand(self, words: str) -> None:
         if words != self._standing:
             self._standing = words
-            self._told(words, True)
+            self._stands(words)
 
     # -- our own events, and the end of quiet hours --------------------------------------------------------------------
 
     async def push(self, changed: asyncio.Event, well: Callable[[], None]) -> None:
         """Push what is new in the fleet, and the digest after quiet hours; `changed` says when to look."""
-        await self._configured(well)
         while True:
             changed.clear()
             for words in await self._works.run(self._open):

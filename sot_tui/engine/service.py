@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from sot_tui.engine.rows.supervisor import Rows
     from sot_tui.engine.server import Server
     from sot_tui.engine.ticks import Wakes
+    from sot_tui.notify.following import News
 
 T = TypeVar("T")
 
@@ -116,6 +117,8 @@ STAMP_SECS = 60.0
 """Seconds between two stamps of the operator's `last_seen` (contract, Liveness: every minute)."""
 HEAD_START_SECS = 0.05
 """Seconds between the first look and whatever else takes the interpreter: what was read is to be drawn first."""
+SENDER_SECS = 30.0
+"""Seconds between two looks at whether pushes can be sent, while they cannot: a secret's file may come later."""
 LEAVE_SECS = 3.0
 """Seconds that the end of the engine waits for a write under way."""
 ROW_THREADS = 8
@@ -154,6 +157,8 @@ class Engine:
         self._rows_are = asyncio.Event()
         self._row_commands: RowCommands | None = None
         self._pusher: Pusher | None = None
+        self.decisions = asyncio.Event()
+        """Set once what the notifier decides is followed: what it decides from then on is told."""
         self.server: Server | None = None
         """The control socket, while its duty runs."""
         self.serving = asyncio.Event()
@@ -290,6 +295,7 @@ class Engine:
             self._duties.start("socket", self._serve)
             self._duties.start("notify", self._notify)
             self._duties.start("push", self._push)
+            self._duties.start("decisions", self._follow)
         if hosts:
             self._windows_are(0)
             self._duties.start("operator", self._be_operator)
@@ -567,20 +573,41 @@ class Engine:
             server.close()
 
     async def _pushes(self) -> Pusher:
-        """Return the notifier of this engine, once there is something on the screen."""
+        """Return the notifier of this engine, once there is something on the screen and somebody to send to."""
         await self._looked.wait()
-        from sot_tui.engine.pushing import Pusher  # noqa: PLC0415  (behind the first handles on the screen)
+        from sot_tui.notify import settings  # noqa: PLC0415  (behind the first handles on the screen)
+
+        target = partial(settings.target, self._home, self._environ)
+        while (found := await self._in("desk", target)) is None:  # noqa: ASYNC110  (of files nobody tells of)
+            await asyncio.sleep(SENDER_SECS)
+        from sot_tui.engine.pushing import Pusher  # noqa: PLC0415  (most people push nothing)
 
         if self._pusher is None:
             self._pusher = Pusher(
                 self._home,
                 self._environ,
                 self.config,
+                found,
                 what="dashboard" if self._window else "daemon",
                 fleet=lambda: self.fleet,
                 told=lambda words, good: self._tell(Happened(What.PUSH, words, good)),
+                stands=lambda words: self._tell(Happened(What.ENGINE, words)),
             )
         return self._pusher
+
+    async def _follow(self, well: Callable[[], None]) -> None:
+        """Tell each decision of the notifier, whoever made it."""
+        await self._looked.wait()
+        from sot_tui.engine import decisions  # noqa: PLC0415  (behind the first handles on the screen)
+
+        def told(one: News) -> None:
+            self._tell(Happened(What.PUSH if one.pushed else What.UNPUSHED, one.words, one.good))
+
+        def looked() -> None:
+            self.decisions.set()
+            well()
+
+        await decisions.follow(self._home, self._environ, partial(self._in, "log"), told, looked)
 
     async def _notify(self, well: Callable[[], None]) -> None:
         """Take the hooks' events, where a sender is configured and nobody else takes them."""

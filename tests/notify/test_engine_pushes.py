@@ -18,11 +18,11 @@ from sot_tui.comm import config, frames, inbox
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.fleet import Fleet, LockPhase, LockState, Mail, MailCount
 from sot_tui.comm.home import Home
-from sot_tui.engine import pushing
+from sot_tui.engine import pushing, service
 from sot_tui.engine.client import ReadEvents, What
 from sot_tui.engine.pushing import Pusher
 from sot_tui.engine.service import Engine
-from sot_tui.notify import decision_log, held, own, server, settings
+from sot_tui.notify import decision_log, event as events, held, own, server, settings
 from tests.e2e.box import COMMAND
 from tests.notify.pieces import PI_TURN, fields, line
 from tests.notify.running import ACCEPTED, DUPLICATE, Notifyd
@@ -59,8 +59,9 @@ async def until(fact: Callable[[], object], what: str) -> None:
 
 
 async def said(one: Engine, words: str) -> bool:
-    """Tell whether a line about pushes says so."""
-    return any(words in each.text for each in (await one.do(ReadEvents())).lines if each.what is What.PUSH)
+    """Tell whether a line about pushes, or about who takes them, says so."""
+    lines = (await one.do(ReadEvents())).lines
+    return any(words in each.text for each in lines if each.what in {What.PUSH, What.ENGINE})
 
 
 async def until_said(one: Engine, words: str) -> None:
@@ -152,6 +153,33 @@ async def test_hook_when_the_engine_serves_then_it_is_sent_once_and_not_by_the_h
     assert server.holder(Home(str(comm_home)), path()) is None
 
 
+async def test_decisions_when_a_hook_makes_them_then_each_is_a_line_and_what_stood_there_is_none(
+    comm_home: Path,
+) -> None:
+    """Product, Notifications: the events screen shows the same decisions."""
+    home, base = put(comm_home), settings.state_base(os.environ)
+    event = events.Event(
+        1, "claude-code", "s", events.IGNORED, "Stop", "", "c", "", "", "", "", "", "", goal_active=False
+    )
+
+    def decided(outcome: str, reason: str, title: str = "") -> None:
+        assert decision_log.append(home, base, event, decision_log.Entry(outcome, reason, title=title))
+
+    decided("send", "long ago", "old")
+    async with engine(home, None) as one:
+        await until(one.decisions.is_set, "the first look at the log")
+        decided("silent", "continuation")
+        decided("send", "root completion", "Api\x1b[2J")
+        decided("send", "root completion (send failed)", "Docs")
+        await until_said(one, "“Docs” was not delivered (root completion)")
+        lines = [each for each in (await one.do(ReadEvents())).lines if each.what in {What.PUSH, What.UNPUSHED}]
+        assert [(each.what, each.good, each.text) for each in lines] == [
+            (What.UNPUSHED, True, "claude-code Stop: no push (continuation)"),
+            (What.PUSH, True, "“Api␛[2J” was sent (root completion)"),
+            (What.PUSH, False, "“Docs” was not delivered (root completion)"),
+        ]
+
+
 async def test_engine_when_a_notifyd_runs_then_says_so_and_takes_over_when_that_ends(
     comm_home: Path, topic: Ntfy
 ) -> None:
@@ -208,6 +236,21 @@ async def test_socket_when_it_is_removed_then_it_is_made_anew(
         await until_said(one, "the hooks' pushes are taken at")
         os.unlink(path())
         await until(dials, "it listens again")
+
+
+async def test_sender_when_it_is_configured_later_then_the_hooks_are_served(
+    comm_home: Path, topic: Ntfy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "SENDER_SECS", 0.05)
+    secret = comm_home.parent / "topic"
+    home = put(comm_home)
+    async with Engine(home, environ(None, STEWARD_NTFY_URL_FILE=str(secret)), tick_s=0.1) as one:
+        await until(one.serving.is_set, "the control socket, whose duty began before")
+        assert not dials()
+        secret.write_text(f"{topic.url}\n")
+        await until(dials, "it serves")
+        assert await asked(line(fields(PI_TURN))) == ACCEPTED
+        await until(lambda: topic.bodies == ["assistant"], "the push")
 
 
 # -- mail -------------------------------------------------------------------------------------------------------------
@@ -392,7 +435,7 @@ async def test_duty_when_it_ends_while_it_binds_then_the_socket_is_not_left(
 
     monkeypatch.setattr(server, "listen", slow)
     home, loop = put(comm_home), asyncio.get_running_loop()
-    pusher = Pusher(home, environ(topic), config.read(os.environ), what="daemon", fleet=Fleet, told=lambda *_: None)
+    pusher = _pusher(home, topic, Fleet())
     duty = asyncio.create_task(pusher.serve(lambda: None))
     await asyncio.wait({duty})
     assert binds.is_set()
@@ -405,11 +448,22 @@ async def test_duty_when_it_ends_while_it_binds_then_the_socket_is_not_left(
 # -- the registry lock ------------------------------------------------------------------------------------------------
 
 
+def _pusher(home: Home, topic: Ntfy, fleet: Fleet) -> Pusher:
+    return Pusher(
+        home,
+        environ(topic),
+        config.read(os.environ),
+        settings.Target(topic.url, ""),
+        what="daemon",
+        fleet=lambda: fleet,
+        told=lambda *_: None,
+        stands=lambda _: None,
+    )
+
+
 async def two_rounds(home: Home, topic: Ntfy, fleet: Fleet) -> None:
     """Have a notifier look at a fleet twice, as between a start and an end of the engine."""
-    pusher = Pusher(
-        home, environ(topic), config.read(os.environ), what="daemon", fleet=lambda: fleet, told=lambda *_: None
-    )
+    pusher = _pusher(home, topic, fleet)
     changed, rounds = asyncio.Event(), 0
 
     def well() -> None:
