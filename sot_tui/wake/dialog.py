@@ -3,8 +3,9 @@
 The reference's rules are not observed (daemon wire 5), so these are its safe choices: no main input box is on the
 screen, and there is a dialog in a frame of its own that reaches the screen's end. `read` tells its kind and the line
 that names it, by that frame alone and never by the transcript above; `found` tells what a number key answers, for a
-menu whose focused option reads `❯ 1. …` with at least one more below it. What a person opened (a menu, a picker) is
-none. One look proves nothing: whoever acts on it looks twice and compares (`Looks`). Pure.
+menu whose focused option reads `❯ 1. …` (`› 1. …` where Codex asks leave) with at least one more below it. What a
+person opened (a menu, a picker) is none. One look proves nothing: whoever acts on it looks twice and compares
+(`Looks`). Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MOST_LINES = 24
 _EDGES = " │┃║|"
 _BORDER = re.compile(r"[─━═╭╮╰╯┌┐└┘╔╗╚╝┏┓┗┛+\-]{3,}")
 _FOCUSED = re.compile(r"❯ (?P<number>[1-9])\. \S")
-_OPTION = re.compile(r"(?:❯ )?(?P<number>[1-9])\. \S")
+_OPTION = re.compile(r"(?:[❯›] )?(?P<number>[1-9])\. \S")
 _INPUT_GLYPH = "❯\u00a0"
 """What the main input box begins with; menus put an ASCII blank there (daemon wire 6.1)."""
 _RULE = re.compile(r"─+(?: .* ─+)?")
@@ -60,9 +61,11 @@ def found(screen: Sequence[str]) -> Dialog | None:
         return None
     bare = [line.strip(_EDGES) for line in screen]
     at = next((at for at in range(len(bare) - 1, -1, -1) if _FOCUSED.match(bare[at])), None)
+    top = None if at is None else _top(bare, at)
     if at is None:
+        at, top = _codex_approval(bare)
+    if at is None or top is None:
         return None
-    top = _top(bare, at)
     end = _end(bare, at)
     options = {line: match["number"] for line in range(top, end) if (match := _OPTION.match(bare[line]))}
     first = max((line for line, number in options.items() if number == "1" and line <= at), default=end)
@@ -93,6 +96,16 @@ def _top(bare: Sequence[str], at: int) -> int:
     while top > max(0, at - MOST_LINES) and not _BORDER.fullmatch(bare[top - 1]):
         top -= 1
     return top
+
+
+def _codex_approval(bare: Sequence[str]) -> tuple[int | None, int | None]:
+    """Return the marked option of what Codex asks leave for, and the line that asks; its other menus take no number."""
+    end = max((at for at, line in enumerate(bare) if line), default=-1)
+    if end < 0 or bare[end] != _CODEX_APPROVAL:
+        return None, None
+    at = next((at for at in range(end, -1, -1) if _CODEX_MARKED.match(bare[at])), end)
+    asked = (row for row in range(at - 1, max(-1, at - MOST_LINES), -1) if _is_asked(bare[row]))
+    return at if at < end else None, next(asked, None)
 
 
 def _end(bare: Sequence[str], at: int) -> int:
@@ -196,6 +209,8 @@ _NAMED: tuple[tuple[Kind, re.Pattern[str], bool], ...] = (
 _WITHOUT_MENU = frozenset({Kind.AUTO_MODE, Kind.TRUST, Kind.LOGIN, Kind.MCP})
 _NAMED_BY_HEADING = frozenset({Kind.TRUST, Kind.AUTO_MODE, Kind.LOGIN, Kind.MCP, Kind.LIMIT, Kind.RESUME})
 
+_CODEX_APPROVAL = "Press enter to confirm or esc to cancel"
+"""The last line of what Codex asks leave for: a number there answers at once."""
 _CODEX_MARKED = re.compile(r" *› [1-9]\. \S")
 _CODEX_ENDS = re.compile(r"enter to (?:confirm|submit)")
 _CODEX_QUESTION = re.compile(r" *Question \d+/\d+")
@@ -304,6 +319,11 @@ def _name(kind: Kind, frame: _Frame) -> str:
     return heading if kind is Kind.PLAN else asked
 
 
+def _is_asked(text: str) -> bool:
+    """Tell whether a line of Codex is its own question, and not the agent's reason for it."""
+    return text.endswith("?") and not text.startswith("Reason:")
+
+
 def _codex(lines: Sequence[str]) -> Waiting | None:
     """Return the dialog of a Codex screen, whose frame is the end of the screen."""
     end = max((row for row, line in enumerate(lines) if line), default=-1)
@@ -313,6 +333,6 @@ def _codex(lines: Sequence[str]) -> Waiting | None:
     if marked is None:
         return None
     above = [line.strip(" ") for line in lines[:marked]]
-    asked = next((text for text in reversed(above) if text.endswith("?") and not text.startswith("Reason:")), "")
+    asked = next((text for text in reversed(above) if _is_asked(text)), "")
     is_question = any(_CODEX_QUESTION.match(line) for line in lines[max(0, marked - MOST_LINES) : marked])
     return Waiting(Kind.QUESTION if is_question else Kind.PERMISSION, asked or "approval")

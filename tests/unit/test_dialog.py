@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sot_tui.wake import dialog
+from tests.unit.test_terminal_recordings import INDEX
 
 PLAIN = ("Allow Bash?", "", "  rm -r build", "", "❯ 1. Yes", "  2. No")
 BOXED = (
@@ -36,6 +37,7 @@ RULED = (
     " Esc to cancel · Tab to amend",
     "",
 )
+APPROVAL = "Press enter to confirm or esc to cancel"
 BOX = ("────────────", "❯\u00a0", "────────────")
 
 
@@ -67,6 +69,36 @@ def test_dialog_when_it_stands_below_a_rule_then_what_is_above_is_no_part_of_it(
     assert found.lines[0] == "Bash command"
     assert found.lines[-1] == "Esc to cancel · Tab to amend"
     assert (found.keys, found.focused) == (("1", "2", "3"), "2")
+
+
+@pytest.mark.parametrize("kind", ["approval-command", "question"])
+def test_codex_when_it_asks_leave_then_a_number_answers_it_and_in_a_question_none_does(kind: str) -> None:
+    """The numbers of its other menus move the mark alone, or are not known to answer."""
+    name = f"codex-0.171.0-{kind}-80x24.cast"
+    found = dialog.found(next(one["screen"] for one in INDEX if one["file"] == name))
+    if kind == "question":
+        assert found is None
+        return
+    assert found is not None
+    assert found.title.strip() == "Would you like to run the following command?"
+    assert found.lines[-1].strip() == APPROVAL
+    assert "  $ python3 -m pytest -q tests" in found.lines
+    assert (found.keys, found.focused) == (("1", "2", "3"), "1")
+
+
+@pytest.mark.parametrize(
+    "screen",
+    [
+        pytest.param(("Do it?", "› 1. Yes", "  2. No"), id="no line that says what confirms it"),
+        pytest.param(("› 1. Yes", "  2. No", APPROVAL), id="nothing is asked"),
+        pytest.param(("Reason: so?", "› 1. Yes", "  2. No", APPROVAL), id="the agent's own reason"),
+        pytest.param(("Do it?", "  1. Yes", "  2. No", APPROVAL), id="nothing is marked"),
+        pytest.param(("Do it?", "› 1. Yes", APPROVAL), id="one option"),
+        pytest.param(("Hooks need review?", "› 1. Yes", "  2. No", "enter confirm · esc skip"), id="another menu"),
+    ],
+)
+def test_codex_when_it_is_not_clear_then_there_is_none(screen: tuple[str, ...]) -> None:
+    assert dialog.found(screen) is None
 
 
 def test_dialog_when_the_text_above_is_numbered_too_then_the_menu_alone_gives_the_keys() -> None:
