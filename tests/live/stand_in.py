@@ -1,7 +1,7 @@
 """A stand-in for the two APIs, on this machine alone: every request gets one short answer, streamed.
 
-It speaks as much of the Messages API and of the Responses API as an agent needs for one turn. It holds no key and asks
-for none.
+It speaks as much of the Messages API and of the Responses API as an agent needs for a turn. What a person asks for may
+have a call of a tool for its answer; the tool's result then has the short one. It holds no key and asks for none.
 """
 
 from __future__ import annotations
@@ -9,24 +9,44 @@ from __future__ import annotations
 import json
 import threading
 import time
+import uuid
+from contextlib import suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from io import BufferedIOBase
     from types import TracebackType
 
 REPLY = "Hello from the stand-in."
 
 
+SLOWLY = "take your time"
+"""What a person says for an answer that comes slowly."""
+
+
+class Call(NamedTuple):
+    """A tool that the model calls."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
 class StandIn:
     """The server, while it is entered; `asked` are the bodies of the turns."""
 
-    def __init__(self, pause_s: float = 0.0) -> None:
-        """`pause_s` is how long each piece of a slow answer is waited for: that of a turn which the wake began."""
+    def __init__(self, pause_s: float = 0.0, calls: Mapping[str, Call] | None = None) -> None:
+        """`pause_s` is how long each piece of a slow answer is waited for: that of a turn which the wake began.
+
+        `calls` are the answers to what a person asks for with these words.
+        """
         self.asked: list[dict[str, Any]] = []
         self.streaming = threading.Event()
         """Set while a slow answer is under way."""
         asked, streaming = self.asked, self.streaming
+        answer = partial(_answer, pause_s, calls or {})
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -34,13 +54,15 @@ class StandIn:
                 said = json.loads(body) if body.startswith(b"{") else {}
                 if self.path.partition("?")[0].endswith("/messages"):
                     asked.append(said)
-                    # What has no tools is no turn: a title is asked for beside it.
-                    is_turn = bool(said.get("tools")) and "[sot-comm]" in json.dumps(said.get("messages"))
-                    slow = pause_s if is_turn else 0.0
-                    self._stream(_claude(said, slow > 0), slow) if said.get("stream") else self._json(_message(said))
+                    slow, call = answer(said.get("messages", []) if said.get("tools") else [])
+                    if said.get("stream"):
+                        self._stream(_claude(said, call, is_long=slow > 0), slow)
+                    else:
+                        self._json(_message(said))
                 elif self.path.partition("?")[0].endswith("/responses"):
                     asked.append(said)
-                    self._stream(_codex())
+                    slow, call = answer(said.get("input", []))
+                    self._stream(_codex(call), slow)
                 else:
                     self._json({"input_tokens": 1})
 
@@ -65,10 +87,7 @@ class StandIn:
                 self.end_headers()
                 if slow:
                     streaming.set()
-                for event in events:
-                    self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
-                    self.wfile.flush()
-                    time.sleep(slow)
+                _send(self.wfile, events, slow)
                 if slow:
                     streaming.clear()
 
@@ -91,18 +110,44 @@ class StandIn:
         self._server.server_close()
 
 
+def _send(file: BufferedIOBase, events: list[dict[str, Any]], pause_s: float) -> None:
+    with suppress(ConnectionError):  # who asked was interrupted, and has left
+        for event in events:
+            file.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            file.flush()
+            time.sleep(pause_s)
+
+
+def _answer(pause_s: float, calls: Mapping[str, Call], said: list[dict[str, Any]]) -> tuple[float, Call | None]:
+    """Return how slowly a turn is answered, and by which call; a request without tools is no turn."""
+    newest = _newest(said)
+    slow = pause_s if "[sot-comm]" in json.dumps(said) or SLOWLY in newest else 0.0
+    return slow, next((call for text, call in calls.items() if text in newest), None)
+
+
+def _newest(messages: list[dict[str, Any]]) -> str:
+    """Return what a person has said last; empty where a tool has answered since."""
+    said = [message for message in messages if message.get("role") == "user" or "output" in message]
+    content = said[-1].get("content") if said else None
+    if not isinstance(content, list):
+        return content or ""
+    return str(content[-1].get("text", ""))
+
+
 _USAGE = {"input_tokens": 1, "output_tokens": 1}
 
 
 def _message(said: dict[str, Any]) -> dict[str, Any]:
     return {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": said.get("model", ""), "usage": _USAGE,
+        "id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "usage": _USAGE,
+        "model": said.get("model", ""),
         "content": [{"type": "text", "text": REPLY}], "stop_reason": "end_turn", "stop_sequence": None,
     }  # fmt: skip
 
 
-def _claude(said: dict[str, Any], is_long: bool = False) -> list[dict[str, Any]]:
+def _claude(said: dict[str, Any], call: Call | None, *, is_long: bool = False) -> list[dict[str, Any]]:
     more = [f"\n\nParagraph {number} of a slow answer." for number in range(4)] if is_long else []
+    stop = "tool_use" if call else "end_turn"
     return [
         {"type": "message_start", "message": {**_message(said), "content": [], "stop_reason": None}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
@@ -111,16 +156,30 @@ def _claude(said: dict[str, Any], is_long: bool = False) -> list[dict[str, Any]]
             for text in (REPLY, *more)
         ),
         {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": _USAGE},
+        *(_claude_call(call) if call else []),
+        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": _USAGE},
         {"type": "message_stop"},
     ]
 
 
-def _codex() -> list[dict[str, Any]]:
-    item = {
+def _claude_call(call: Call) -> list[dict[str, Any]]:
+    used = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex}", "name": call.tool, "input": {}}
+    given = {"type": "input_json_delta", "partial_json": json.dumps(call.arguments)}
+    return [
+        {"type": "content_block_start", "index": 1, "content_block": used},
+        {"type": "content_block_delta", "index": 1, "delta": given},
+        {"type": "content_block_stop", "index": 1},
+    ]
+
+
+def _codex(call: Call | None) -> list[dict[str, Any]]:
+    item: dict[str, Any] = {
         "type": "message", "role": "assistant", "id": "item_1",
         "content": [{"type": "output_text", "text": REPLY}],
     }  # fmt: skip
+    if call:
+        item = {"type": "function_call", "id": "item_1", "call_id": f"call_{uuid.uuid4().hex}"}
+        item |= {"name": call.tool, "arguments": json.dumps(call.arguments)}
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     return [
         {"type": "response.created", "response": {"id": "resp_1"}},

@@ -1,7 +1,7 @@
-"""The installed agents themselves, in real rows, against a stand-in for their API: `make live`.
+"""The _installed agents themselves, in real rows, against a stand-in for their API: `make live`.
 
 Claude Code is woken and takes the line as one message; Codex is never typed into. Each test says why it is skipped
-where its agent is not installed; nothing here reaches beyond this machine.
+where its agent is not _installed; nothing here reaches beyond this machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ READY_SECS = 60.0
 def _installed(program: str) -> str:
     found = shutil.which(program)
     if found is None:
-        pytest.skip(f"{program} is not installed here, so it was not driven")
+        pytest.skip(f"{program} is not _installed here, so it was not driven")
     return found
 
 
@@ -73,6 +73,17 @@ def _claude_settings(project: Path, api: StandIn, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("DISABLE_AUTOUPDATER", "1")
     monkeypatch.setenv("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+
+
+def _codex_settings(project: Path, api: StandIn, more: str = "") -> None:
+    """Set Codex up for the stand-in, in a folder that it trusts."""
+    folder = Path(os.environ["HOME"]) / ".codex"
+    folder.mkdir()
+    (folder / "config.toml").write_text(
+        f'model = "stand-in"\nmodel_provider = "here"\n{more}'
+        f'[model_providers.here]\nname = "here"\nbase_url = "{api.url}/v1"\nwire_api = "responses"\n'
+        f'[projects."{project}"]\ntrust_level = "trusted"\n'
+    )
 
 
 async def test_claude_when_it_asks_whether_to_trust_the_folder_then_nothing_is_typed_and_it_says_why(
@@ -169,14 +180,8 @@ async def test_codex_when_idle_with_unread_mail_then_nothing_is_typed_into_it(
     del supervised
     _installed("codex")
     project = _project(tmp_path / "api")
-    folder = Path(os.environ["HOME"]) / ".codex"
-    folder.mkdir()
     with StandIn() as api:
-        (folder / "config.toml").write_text(
-            'model = "stand-in"\nmodel_provider = "here"\n'
-            f'[model_providers.here]\nname = "here"\nbase_url = "{api.url}/v1"\nwire_api = "responses"\n'
-            f'[projects."{project}"]\ntrust_level = "trusted"\n'
-        )
+        _codex_settings(project, api)
         monkeypatch.setenv("SOT_SELF_HOST", "box")
         async with Engine(Home(str(comm_home)), os.environ) as engine:
             await until(lambda: engine.rows is not None and engine.fleet.operator in engine.fleet.agents)
