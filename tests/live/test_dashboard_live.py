@@ -90,8 +90,7 @@ def test_claude_when_it_asks_whether_to_trust_the_folder_then_a_person_does_and_
     shown(terminal, "its screen shows a dialog: Accessing workspace:")
     assert not claude_api.asked
     view(terminal)
-    shown(terminal, "100x25")  # a new size draws the question anew, with its first answer marked
-    shown(terminal, "❯ No, exit")
+    shown(terminal, "❯ No, exit")  # it has stood for a while: what is pressed in its first moment is lost to it
     until_taken(terminal, "Down", "❯ Yes, I trust this folder")
     terminal.press("Enter")
     shown(terminal, REPLY)
