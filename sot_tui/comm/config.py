@@ -90,6 +90,15 @@ KEYS = (
         "Hours of this machine's clock in which no push is sent, as `22:00-07:00`; what came meanwhile is told in one "
         "push after them. Empty: none.",
     ),
+    Key(
+        "osc",
+        Kind.CHOICE,
+        "off",
+        "Tell the terminal of each new need by OSC `9` (iTerm2, WezTerm, kitty, Ghostty) or `777` (foot, VTE, urxvt); "
+        "inside tmux that needs `allow-passthrough`.",
+        words=("off", "9", "777"),
+    ),
+    Key("bell", Kind.SWITCH, False, "Ring the terminal's bell once for each new need."),
     Key("quiet_blocked", Kind.SWITCH, False, "Send a push that asks you for something within the quiet hours too."),
 )
 """Every key there is, in the order in which they are shown."""

@@ -27,8 +27,8 @@ from sot_tui.comm.config import Source
 from sot_tui.comm.fleet import Fleet
 from sot_tui.comm.home import home_here
 from sot_tui.comm.text import speaks_utf8, visible
-from sot_tui.engine.client import Outcome
-from sot_tui.screens import themes
+from sot_tui.engine.client import Outcome, ReadEvents
+from sot_tui.screens import alerts, themes
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.coming import ComingClient
 from sot_tui.screens.desk import Desk
@@ -58,6 +58,7 @@ _FURTHER_SCREENS = (*_FURTHER_SHEETS, "found", "unsent")
 """What is loaded behind the first frame, and not when it is opened: what a dashboard shows is of one version."""
 _FURTHER_AFTER_SECS = 0.5
 """Seconds after the engine has come; by then the handles are drawn."""
+_TOAST_SECS = 6.0
 _KEEP_TITLE, _GIVE_TITLE_BACK = "\x1b[22;2t", "\x1b]2;\x07\x1b[23;2t"
 """Ask the terminal to remember the title of its window, and to put it back; one that cannot shows an empty one."""
 
@@ -80,8 +81,16 @@ class SotApp(App[None]):
     COMMAND_PALETTE_BINDING = "ctrl+p"
 
     def __init__(
-        self, client: Client, *, theme: str = themes.DEFAULT, editor: str = "vi", signs: AsciiSigns | None = None
+        self,
+        client: Client,
+        *,
+        theme: str = themes.DEFAULT,
+        editor: str = "vi",
+        signs: AsciiSigns | None = None,
+        osc: str = alerts.OFF,
+        bell: bool = False,
     ) -> None:
+        """`osc` and `bell` are how the terminal is told of a new need, as the settings of these names say."""
         # Without colours the terminal's own are left alone, so that not even a grey is sent to it.
         no_colour = "NO_COLOR" in os.environ
         # A page is drawn by the driver that the environment names (`sot-tui web`).
@@ -101,6 +110,10 @@ class SotApp(App[None]):
             self.desk.refuse(f"the theme {theme!r} is not known; {themes.DEFAULT} is used")
         self._unlisten: Callable[[], None] | None = None
         self._entitled = ""
+        self._osc, self._bell = osc, bell
+        self._needs = alerts.Needs()
+        self._toasted: int | None = None
+        """The newest line of the event log that a toast was thought of for; None before the first look."""
         self.shown = asyncio.Event()
         """Set when the first frame stands."""
 
@@ -169,12 +182,15 @@ class SotApp(App[None]):
         self._load_drafts()
         self._send_first_tasks()
         self._entitle()
+        self._alert()
+        self._look_for_pushes()
         for place in self._places():
             place.fleet_changed()
             place.said()
 
     def _time_passed(self) -> None:
         self._entitle()
+        self._alert()
         for place in self._places():
             place.time_passed()
             place.said()
@@ -185,6 +201,32 @@ class SotApp(App[None]):
         if words != self._entitled:
             self._entitled = self.title = words
             self._to_terminal(f"\x1b]2;{words}\x07")
+
+    def _alert(self) -> None:
+        """Have the terminal tell of new needs, in the way the person asked for; a page in a browser has none."""
+        if not isinstance(self._driver, TerminalDriver) or (self._osc == alerts.OFF and not self._bell):
+            return
+        now = self.desk.now()
+        new = self._needs.new(self.desk.fleet, now)
+        for need in new:
+            self._to_terminal(alerts.sequence(self._osc, alerts.notice(self.desk.fleet, need, now), os.environ))
+        if new and self._bell:
+            self._to_terminal(alerts.BELL)
+
+    def _look_for_pushes(self) -> None:
+        """Look for pushes among what is new in the event log; what stood there at the start is history."""
+        events = self.desk.fleet.events
+        if self._toasted is None or events < self._toasted:  # another engine has a log of its own
+            self._toasted = events
+        elif events > self._toasted:
+            self.run_worker(self._toast_pushes(), group="toasts", exclusive=True, exit_on_error=False)
+
+    async def _toast_pushes(self) -> None:
+        new = await self.desk.client.do(ReadEvents(self._toasted or 0))
+        if new.lines:
+            self._toasted = new.lines[-1].number
+        for words, good in alerts.toasts(new.lines):
+            self.notify(words, severity="information" if good else "error", timeout=_TOAST_SECS, markup=False)
 
     def _to_terminal(self, sequence: str) -> None:
         if self._driver is not None and not self.is_headless:
@@ -239,7 +281,14 @@ def main(*, readonly: bool = False) -> int:
 async def _dashboard(*, readonly: bool) -> int:
     home, config = home_here(), settings.read(os.environ)
     client = ComingClient(Fleet(home=home.path), home.clock)
-    app = SotApp(client, theme=config.of("theme"), editor=config.of("editor"), signs=_signs(config))
+    app = SotApp(
+        client,
+        theme=config.of("theme"),
+        editor=config.of("editor"),
+        signs=_signs(config),
+        osc=config.of("osc"),
+        bell=config.switch("bell"),
+    )
     for number in _SIGNALS:
         # Until here nothing was touched that would have to be given back; an app that has not begun begins no more.
         asyncio.get_running_loop().add_signal_handler(number, app.exit)

@@ -109,7 +109,7 @@ async def dashboard(
     home = Home(str(path))
     async with Engine(home, {**os.environ, "SOT_SELF_HOST": HOST}, tick_s=tick_s, stamp_s=stamp_s) as engine:
         app = SotApp(LocalClient(engine))
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             opened = Opened(home, engine, app, pilot)
             await opened.until(lambda: engine.fleet.registry.reading.value != "not read yet", "a first look")
             yield opened

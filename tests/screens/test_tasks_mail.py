@@ -210,7 +210,11 @@ async def test_threads_when_one_is_opened_then_both_ways_are_there_and_it_leads_
         await (opened.pilot.press("G", "enter") if way == "keys" else click_row(opened, 1, times=2))
         await until_on(opened, ThreadScreen)
         await opened.until(lambda: len(index(opened).keys) == 2)
-        assert [line[2:].split("  ")[0].strip() for line in listed(opened)] == ["● anna", "○ → anna"]
+
+        def heads() -> list[str]:
+            return [line[2:].split("  ")[0].strip() for line in listed(opened)]
+
+        await opened.until(lambda: heads() == ["● anna", "○ → anna"])
         await act(opened, way, "escape", "back")
         await until_on(opened, ThreadsScreen)
         await act(opened, way, "t", "threads")

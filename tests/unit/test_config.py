@@ -38,7 +38,8 @@ def test_settings_when_there_is_no_file_then_every_default_and_no_warning() -> N
 def test_settings_when_the_file_sets_every_key_then_each_is_of_the_file() -> None:
     found = said(
         'operator = "anna"\ntheme = "nord"\nascii = true\nmouse = false\ndoubt_secs = 12.5\neditor = "ed"\n'
-        'on_leave = "never"\nquiet_hours = "22:00-07:30"\nquiet_blocked = true\n',
+        'on_leave = "never"\nquiet_hours = "22:00-07:30"\nquiet_blocked = true\n'
+        'osc = "777"\nbell = true\n',
         EDITOR="x",
     )
     assert found.warnings == ()
@@ -46,6 +47,7 @@ def test_settings_when_the_file_sets_every_key_then_each_is_of_the_file() -> Non
     assert (found.of("operator"), found.of("theme"), found.of("editor")) == ("anna", "nord", "ed")
     assert found.of("on_leave") == "never"
     assert (found.hours("quiet_hours"), found.switch("quiet_blocked")) == ((1320, 450), True)
+    assert (found.of("osc"), found.switch("bell")) == ("777", True)
     assert (found.switch("ascii"), found.switch("mouse"), found.seconds("doubt_secs")) == (True, False, 12.5)
     assert set(found.values) == {key.name for key in KEYS}
 
