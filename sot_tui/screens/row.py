@@ -26,7 +26,7 @@ from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.beside import Beside
 from sot_tui.screens.mail import MailScreen
 from sot_tui.screens.nav import NavScreen
-from sot_tui.screens.place import MEDIUM_FROM, WIDE_FROM, Place
+from sot_tui.screens.place import WIDE_FROM, Place
 from sot_tui.screens.widgets.bars import KeyLine, MessageLine
 from sot_tui.screens.widgets.field import Field
 from sot_tui.screens.widgets.terminal_view import TerminalView
@@ -306,7 +306,8 @@ class RowScreen(Place[None]):
             if self._line.fault or self._line.text:
                 told.append(("resume", self._line.fault or self._line.text))
         width = self._side_width() - 2
-        lines = 1 if self.size.width < MEDIUM_FROM and len(told) == 1 else _WHY_LINES
+        # One line while it lives: with another height at each change its agent would draw itself anew.
+        lines = 1 if gone is None else _WHY_LINES
         label = 5 if gone is None else 8
         self.piece("row-why", show.Words).say(
             Content("\n").join([show.hang(name, text, width, label, lines) for name, text in told])
