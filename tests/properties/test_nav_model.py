@@ -504,10 +504,17 @@ class Play:
         handle, world = self.world.selected, self.world
         if handle is not None:
             facts = world.facts_of_need(handle)
-            if world.aside.get(handle) == facts:
-                del world.aside[handle]
-            elif world.need_of(handle) is not None:
-                world.aside[handle] = facts
+            was_aside = world.aside.get(handle) == facts
+            if was_aside or world.need_of(handle) is not None:
+                # Whatever has changed since needs the person for good, also when it comes to be the same again.
+                there = world.entries.keys()
+                world.aside = {
+                    one: mark for one, mark in world.aside.items() if one in there and world.facts_of_need(one) == mark
+                }
+                if was_aside:
+                    del world.aside[handle]
+                else:
+                    world.aside[handle] = facts
         await self.pilot.press("z")
         return f"z on {handle}"
 
