@@ -58,9 +58,9 @@ MOST_HANDLES = 24
 MORE_OBJECTS = 1.4
 """How many times as many objects there may be at the end of the hour as after its first quarter.
 
-Textual's own caches (regions, styles, fractions) are bounded and fill ever slower: 1.15 and 1.18 were seen, and over two
-hours 96, 108, 114, 121, 127, 132, 133 and 133 thousand objects after each quarter, so that the bound is no leak's cover. With the paint of every closed screen
-kept it was 2.05.
+Textual's own caches (regions, styles, fractions) are bounded and fill ever slower: 1.15 and 1.18 were seen, and over
+two hours 96, 108, 114, 121, 127, 132, 133 and 133 thousand objects after each quarter. With the paint of every closed
+screen kept it was 2.05.
 """
 MORE_KIB = 12 * 1024
 """How much more memory there may be at the end of the hour than after its first quarter.
