@@ -61,6 +61,7 @@ def test_row_when_started_answered_ended_run_again_and_removed_then_each_is_seen
     terminal.until(lambda: terminal.says("operator-box"), "the dashboard")
     keys = way == "keys"
 
+    terminal.until(lambda: terminal.says("m mail"), "the keys for the selected line, which move the others")
     terminal.press("n") if keys else terminal.click("n new")
     terminal.until(lambda: terminal.says("start a row"), "the form")
     terminal.type(f"{folder.parent}/A")
