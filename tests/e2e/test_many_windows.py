@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import select
 import signal
 import socket
@@ -24,8 +25,10 @@ import pytest
 from sot_tui.comm import daemon_lock
 from sot_tui.comm.home import Home
 from sot_tui.comm.proof import SystemProcs
+from sot_tui.wake.prompt import WAKE_LINE
 from tests.caller import hello, request
 from tests.e2e.terminal import Terminal
+from tests.rows.supervised import scripted
 from tests.screens.real import entry, put
 
 if TYPE_CHECKING:
@@ -87,8 +90,8 @@ class Windows:
         one.until(lambda: one.says("operator-box"), "its fleet")
         return one
 
-    def daemon(self) -> subprocess.Popen[bytes]:
-        environ = {**os.environ, "SOT_SELF_HOST": "box", "SHELL": "/bin/sh"}
+    def daemon(self, **more: str) -> subprocess.Popen[bytes]:
+        environ = {**os.environ, "SOT_SELF_HOST": "box", "SHELL": "/bin/sh", **more}
         one = subprocess.Popen([SOTD, "run"], env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.daemons.append(one)
         return one
@@ -210,6 +213,97 @@ def test_duties_when_each_host_ends_in_its_own_way_then_the_next_has_them_and_no
         one.join(DEADLINE_S)
     check_mail(comm_home, filer)
     check_stamps(comm_home, stamps, 7, time.monotonic() - began)
+
+
+class Session:
+    """A row whose scripted agent sits at a free prompt, and polls when it is woken."""
+
+    NAME = "web-box"
+
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
+        self.folder = windows.comm.parent / "src"
+        self.folder.mkdir()
+        os.mkfifo(self.folder / "orders")
+        wanted = {"label": "web", "project_root": str(self.folder), "agent": "claude", "agent_name": self.NAME}
+        made = asked(windows.socket, "workspace.create", wanted)
+        assert made is not None
+        put(windows.comm, web_box={"state": "idle", "workspace_id": made["workspace_id"]})
+        self.row = made["workspace_id"]
+        self.filed = 0
+        self.longest = 0.0
+
+    def said(self, word: str) -> list[Any]:
+        """Return what the agent said of one thing, in order; half a line is not said yet."""
+        log = self.folder / "agent.log"
+        lines = log.read_text().split("\n")[:-1] if log.exists() else []
+        return [found[word] for line in lines if word in (found := json.loads(line))]
+
+    def mail(self) -> None:
+        """File a message through whoever has the duties, asking again while nobody answers or says that it is filed."""
+        self.filed += 1
+        text = f"message {self.filed}"
+        path = self.windows.comm / "inbox" / f"{self.NAME}.jsonl"
+        end = time.monotonic() + DEADLINE_S
+        while not (path.exists() and f'"{text}"'.encode() in path.read_bytes()):
+            assert time.monotonic() < end, f"never filed: {text}"
+            asked(self.windows.socket, "comm.file", {"from": "script", "to": self.NAME, "text": text})
+
+    def is_woken(self) -> None:
+        """Wait until the agent has polled all that was filed; take down how long the longest wait was."""
+        began = time.monotonic()
+        until(lambda: self.said("polled")[-1:] == [self.filed], f"the wake for message {self.filed}")
+        self.longest = max(self.longest, time.monotonic() - began)
+
+    def stamped(self) -> str:
+        return str(entry(Home(str(self.windows.comm)), self.NAME)["last_seen"])
+
+
+@pytest.mark.timeout(240)
+def test_wakes_when_each_host_ends_in_its_own_way_then_none_is_missed_and_none_comes_twice(windows: Windows) -> None:
+    """Product: the host leaves or dies, and no duty is done twice: here a row's wake, and the stamp of its handle."""
+    hand_over(windows, [("killed", 0.0), ("killed", 0.7), ("told", 1.4), ("left", 2.1)])
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(1200)
+def test_wakes_when_hosts_end_at_any_instant_then_none_is_missed_and_none_comes_twice(windows: Windows) -> None:
+    seed = random.randrange(1 << 32)
+    sys.stdout.write(f"seed {seed}: ")
+    chance = random.Random(seed)
+    ways = [(chance.choice(("killed", "told", "left")), chance.uniform(0.0, 4.0)) for _ in range(24)]
+    session = hand_over(windows, ways)
+    sys.stdout.write(f"{len(ways)} hand-overs, {session.filed} messages, {len(session.said('polled'))} wakes, ")
+    sys.stdout.write(f"the longest wait {session.longest:.1f} s\n")
+
+
+def hand_over(windows: Windows, ways: list[tuple[str, float]]) -> Session:
+    """End one host after the other, each so many seconds after a message came; count what became of it."""
+    windows.daemon(PATH=f"{scripted(windows.comm.parent / 'bin')}:{os.environ['PATH']}")
+    host = windows.served_by(0, DEADLINE_S)
+    session = Session(windows)
+    session.mail()
+    session.is_woken()
+    for way, instant in ways:
+        while len([one for one in windows.terminals if one.is_open()]) < 2:
+            windows.open()
+        session.mail()  # whoever has the duties next finds it unread, whether a line was typed for it or not
+        time.sleep(instant)  # before the hold, within it, between line and Enter, after it
+        before = session.stamped()
+        if way == "left" and holder().what == "dashboard":
+            windows.window_of(host).press("q")
+        else:
+            os.kill(host, signal.SIGKILL if way == "killed" else signal.SIGTERM)
+        host = windows.served_by(host)
+        session.mail()
+        session.is_woken()
+        until(lambda before=before: session.stamped() > before, "the next host stamps the row's handle", 10.0)  # type: ignore[misc]
+    polled = session.said("polled")
+    assert polled == sorted(set(polled)), "a line was typed for mail that had been polled"
+    assert session.said("submitted") == [WAKE_LINE] * len(polled), "something else was sent"
+    assert session.longest < 2 * TAKEN_OVER_SECS + 9, "of a wake: the tick, the hold, the look"
+    asked(windows.socket, "workspace.destroy", {"workspace_id": session.row})
+    return session
 
 
 def check_mail(comm_home: Path, filer: Filer) -> None:

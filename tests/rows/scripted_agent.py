@@ -152,6 +152,7 @@ class Agent:
         """Read the mail, as a session does that runs the poll."""
         with open(os.environ["AGENT_INBOX"], "rb") as file:
             lines = file.read().splitlines()
+        self.tell(polled=len(lines))
         draft = os.environ["AGENT_CURSOR"] + ".tmp"
         with open(draft, "w", encoding="utf-8") as file:
             file.write(str(len(lines)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
 DEADLINE_S = 20.0
+AGENT = Path(__file__).with_name("scripted_agent.py")
 
 
 class Supervised(Protocol):
@@ -82,3 +84,19 @@ async def until(fact: Callable[[], object], seconds: float = DEADLINE_S) -> None
     async with asyncio.timeout(seconds):
         while not fact():  # noqa: ASYNC110  (a fact of another process)
             await asyncio.sleep(0.02)
+
+
+def scripted(folder: Path) -> Path:
+    """Make a folder of programs whose `claude` and `codex` are scripted agents."""
+    folder.mkdir()
+    for name in ("claude", "codex"):
+        program = folder / name
+        program.write_text(
+            "#!/bin/sh\n"
+            'export AGENT_LOG="$PWD/agent.log" AGENT_ORDERS="$PWD/orders"\n'
+            'export AGENT_INBOX="$SOT_COMM_HOME/inbox/$SOT_COMM_NAME.jsonl"\n'
+            'export AGENT_CURSOR="$SOT_COMM_HOME/read/$SOT_COMM_NAME.cursor"\n'
+            f"exec {sys.executable} -I -S {AGENT}\n"
+        )
+        program.chmod(0o755)
+    return folder

@@ -18,8 +18,7 @@ from sot_tui.engine.rows.row import Row, Wanted
 from sot_tui.engine.rows.values import Key
 from sot_tui.engine.service import Engine
 from sot_tui.wake.prompt import WAKE_LINE
-from tests.rows.supervised import until
-from tests.rows.test_wake_live import scripted
+from tests.rows.supervised import scripted, until
 
 if TYPE_CHECKING:
     from tests.rows.supervised import Supervised

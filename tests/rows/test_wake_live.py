@@ -31,7 +31,7 @@ from sot_tui.engine.rows.row import Phase, Row, Wanted
 from sot_tui.engine.rows.values import Key
 from sot_tui.engine.ticks import Wakes
 from sot_tui.wake.prompt import WAKE_LINE
-from tests.rows.supervised import until
+from tests.rows.supervised import scripted, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from tests.rows.supervised import Supervised
 
 pytestmark = pytest.mark.e2e
-AGENT = Path(__file__).with_name("scripted_agent.py")
 IDLE_SECS = 1.0
 """Seconds between two rounds of a row, in which the turn that a wake began comes to its end."""
 SETTLED_SECS = 9.0
@@ -163,22 +162,6 @@ async def awake(supervised: Supervised, comm_home: Path, tmp_path: Path) -> Asyn
     """Return what makes rows with scripted agents and wakes them."""
     async with _awake(supervised, comm_home, tmp_path) as made:
         yield made
-
-
-def scripted(folder: Path) -> Path:
-    """Make a folder of programs whose `claude` and `codex` are scripted agents."""
-    folder.mkdir()
-    for name in ("claude", "codex"):
-        program = folder / name
-        program.write_text(
-            "#!/bin/sh\n"
-            'export AGENT_LOG="$PWD/agent.log" AGENT_ORDERS="$PWD/orders"\n'
-            'export AGENT_INBOX="$SOT_COMM_HOME/inbox/$SOT_COMM_NAME.jsonl"\n'
-            'export AGENT_CURSOR="$SOT_COMM_HOME/read/$SOT_COMM_NAME.cursor"\n'
-            f"exec {sys.executable} -I -S {AGENT}\n"
-        )
-        program.chmod(0o755)
-    return folder
 
 
 @asynccontextmanager
