@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import sys
 from collections import Counter
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sot_tui.wake.terminal import Terminal
 from tests.mixes import COLUMNS, KINDS, LINES, MEANT, mix
 from tests.oracles import AFRESH, Ghostty, Seen, Tmux, seen, text
+from tests.unit.test_terminal_recordings import CUT_BY_TMUX, FOLDER, INDEX
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,6 +108,36 @@ def test_terminal_when_given_twenty_thousand_programs_then_no_kind_comes_out_oth
     with capsys.disabled():
         sys.stdout.write(f"\n{programs} programs, seed {seed}: {tally.report()}")
     assert not {kind: share for kind, share in tally.agreement().items() if share < _LEAST}
+
+
+@pytest.mark.parametrize("entry", INDEX, ids=lambda entry: entry["file"])
+def test_recording_when_tmux_is_given_the_same_bytes_then_every_cell_has_the_same_text_and_look(
+    tmp_path: Path, entry: dict[str, Any]
+) -> None:
+    """At the same sizes, resized at the same places; what is painted of a row are these cells (see test_cells)."""
+    with (FOLDER / entry["file"]).open(encoding="utf-8") as file:
+        head, *events = map(json.loads, file)
+    terminal = Terminal(head["width"], head["height"])
+    now, waiting = 0.0, AFRESH
+    with Tmux(tmp_path, head["width"], head["height"]) as tmux:
+        for now, kind, data in events:
+            if kind == "o":
+                terminal.feed(data.encode(), now)
+                waiting += data.encode()
+            elif kind == "r":
+                tmux.write(0, waiting)
+                waiting = b""
+                columns, lines = map(int, data.split("x"))
+                terminal.resize(columns, lines)
+                tmux.resize(0, columns, lines)
+        tmux.write(0, waiting)
+        shown = tmux.look(0)
+    screen = terminal.snapshot(now)
+    ours = seen(screen.rows, screen.cursor_x, screen.cursor_y)
+    assert ours.cursor == shown.cursor
+    for row, there in zip(ours.rows, shown.rows, strict=True):
+        if CUT_BY_TMUX.get(entry["file"], ("\0", ""))[0] not in "".join(cell.data for cell in row):
+            assert row == there
 
 
 @pytest.mark.parametrize(("program", "rows"), MEANT.values(), ids=MEANT.keys())

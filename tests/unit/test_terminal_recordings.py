@@ -26,7 +26,7 @@ _ATTRIBUTES: dict[str, Callable[[Cell], object]] = {
     "italic": lambda cell: cell.italic,
     "underline": lambda cell: cell.underline,
 }
-_CUT_BY_TMUX = {"claude-2.1.332-free-glyphs-80x24.cast": ("👨\u200d👩\u200d👧\u200d👦", "👨\u200d👩\u200d👧\u200d")}
+CUT_BY_TMUX = {"claude-2.1.332-free-glyphs-80x24.cast": ("👨\u200d👩\u200d👧\u200d👦", "👨\u200d👩\u200d👧\u200d")}
 """tmux keeps 21 bytes of a cell; ours loses no text."""
 
 
@@ -81,7 +81,7 @@ def _composed(row: str) -> str:
 def test_recording_when_replayed_then_the_screen_is_what_tmux_showed(entry: dict[str, Any]) -> None:
     checkpoints = sorted(entry.get("checkpoints", []), key=lambda checkpoint: float(checkpoint["at"]))
     *between, end = replayed(entry, [checkpoint["at"] for checkpoint in checkpoints])
-    cut = _CUT_BY_TMUX.get(entry["file"])
+    cut = CUT_BY_TMUX.get(entry["file"])
     for screen, checkpoint in zip(between, checkpoints, strict=True):
         _hold(screen, checkpoint, cut)
     _hold(end, entry, cut)
