@@ -31,6 +31,24 @@ while data := os.read(0, 65536):
     os.write(1, repr(data).encode() + b'\\r\\n')
 """
 """An agent in raw mode that shows every byte it reads."""
+TEXTUAL = """
+from textual.app import App
+from textual.widgets import Button, Input, Static
+
+
+class Asks(App):
+    def compose(self):
+        yield Input()
+        yield Button("push me")
+        yield Static("nothing yet", id="said")
+
+    def on_button_pressed(self):
+        self.query_one("#said").update("pushed with " + self.query_one(Input).value)
+
+
+Asks().run()
+"""
+"""A Textual program that takes keys and clicks."""
 LOOKS = r"\x1b[2J\x1b[H\x1b[31mred\x1b[38;2;1;2;3mtrue\x1b[0;2mdim\x1b[0;4:3mcurly\x1b[0;9mstrike\x1b[0m漢ok\r\n"
 
 
@@ -130,6 +148,55 @@ def test_screen_when_the_agent_draws_it_then_the_terminal_shows_its_cells_and_th
     line = next(line for line in terminal.tmux("capture-pane", "-p", "-e").split("\n") if "curly" in line)
     for words in ("38;2;1;2;3", "4:3", "9m"):
         assert words in line, line
+
+
+def test_vim_when_it_runs_in_a_row_then_it_is_typed_into_and_writes_its_file(
+    with_row: Callable[..., None], open_dashboard: Callable[[], Terminal], comm_home: Path
+) -> None:
+    file = comm_home.parent / "text"
+    with_row("vim", "-u", "NONE", "-N", "-i", "NONE", str(file))
+    terminal = opened(open_dashboard)
+    terminal.press("i")
+    terminal.type("hello from vim")
+    terminal.until(lambda: terminal.says("hello from vim"), "the text")
+    terminal.press("Escape")
+    terminal.type(":w")
+    terminal.press("Enter")
+    terminal.until(lambda: terminal.says("written"), "what vim says")
+    assert file.read_text() == "hello from vim\n"
+    terminal.press("C-]")
+    terminal.until(lambda: terminal.says("enter view"), "the nav; vim had its Escape")
+
+
+def test_less_when_it_runs_in_a_row_then_it_pages_searches_and_its_end_is_told(
+    with_row: Callable[..., None], open_dashboard: Callable[[], Terminal], comm_home: Path
+) -> None:
+    file = comm_home.parent / "text"
+    file.write_text("".join(f"line {number} of it\n" for number in range(1, 301)))
+    with_row("less", str(file))
+    terminal = opened(open_dashboard)
+    terminal.until(lambda: terminal.says("line 1 of it"), "its first page")
+    terminal.press("G")
+    terminal.until(lambda: terminal.says("line 300 of it"), "its last page")
+    terminal.type("?line 42 of")
+    terminal.press("Enter")
+    terminal.until(lambda: terminal.says("line 42 of it") and not terminal.says("line 300 of it"), "what was found")
+    terminal.press("q")
+    terminal.until(lambda: terminal.says("its agent exited with 0"), "its end")
+
+
+def test_textual_program_when_it_runs_in_a_row_then_it_has_the_keys_and_the_mouse(
+    with_row: Callable[..., None], open_dashboard: Callable[[], Terminal], comm_home: Path
+) -> None:
+    script = comm_home.parent / "asks.py"
+    script.write_text(TEXTUAL)
+    with_row(sys.executable, str(script))
+    terminal = opened(open_dashboard)
+    terminal.until(lambda: terminal.says("push me"), "its button")
+    terminal.type("some words")
+    terminal.until(lambda: terminal.says("some words"), "what was typed")
+    terminal.click("push me")
+    terminal.until(lambda: terminal.says("pushed with some words"), "the click arrived in its own cells")
 
 
 def test_paste_when_it_is_of_a_megabyte_then_it_arrives_whole_in_one_bracket(
