@@ -11,6 +11,7 @@ import pytest
 from textual.widgets import Input
 
 from sot_tui.engine.client import Body, Found, Kind, Known, OpenMail, Page, ReadLetter, Search, Spot
+from sot_tui.screens import letters
 from sot_tui.screens.app import SotApp
 from sot_tui.screens.compose import ComposeScreen
 from sot_tui.screens.found import HITS_LIMIT, SearchScreen, SentScreen, ThreadScreen, ThreadsScreen
@@ -231,8 +232,11 @@ def test_known_when_a_fact_is_not_known_then_it_is_not_said(one: object, words: 
 # -- threads
 
 
-async def test_threads_when_opened_then_peers_and_a_thread_has_both_ways(comm_home: Path) -> None:
+async def test_threads_when_opened_then_peers_and_a_thread_has_both_ways(
+    comm_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One line for each peer, who wrote last first, how many are new and how many there are; then the talk itself."""
+    monkeypatch.setattr(letters, "OPENED_SECS", float("inf"))  # however slowly this machine shows it
     talk(comm_home)
     async with joined(comm_home) as opened:
         await open_mail(opened, ME)

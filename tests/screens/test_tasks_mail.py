@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from sot_tui.comm import inbox
 from sot_tui.engine.client import OpenMail
+from sot_tui.screens import letters
 from sot_tui.screens.app import SotApp
 from sot_tui.screens.compose import ComposeScreen
 from sot_tui.screens.confirm import Confirm
@@ -196,7 +197,10 @@ async def test_search_when_a_hit_is_opened_then_in_its_inbox_and_nothing_is_move
 
 
 @WAYS
-async def test_threads_when_one_is_opened_then_both_ways_are_there_and_it_leads_back(comm_home: Path, way: str) -> None:
+async def test_threads_when_one_is_opened_then_both_ways_are_there_and_it_leads_back(
+    comm_home: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letters, "OPENED_SECS", float("inf"))  # however slowly this machine shows it
     home = put(comm_home, anna=IDLE, bob=IDLE)
     mail_to(home, ME, "from anna", sender="anna", age=30)
     mail_to(home, "anna", "to anna", sender=ME, age=20)
