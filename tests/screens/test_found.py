@@ -199,7 +199,9 @@ async def test_sent_when_opened_then_what_was_sent_and_whether_it_was_read(comm_
         await opened.pilot.press("s")
         await until_on(opened, SentScreen)
         await opened.until(lambda: len(index(opened).keys) == 2)
-        assert [line[2:].split("  ")[0] for line in listed(opened)] == ["○ → bob (all)", "○ → anna"]
+        await opened.until(
+            lambda: [line[2:].split("  ")[0] for line in listed(opened)] == ["○ → bob (all)", "○ → anna"]
+        )
         assert "2 messages · 2 not read yet" in opened.says("#mail-title")
         await opened.pilot.press("j")
         await opened.until(lambda: "filed · not read by @anna yet" in opened.says("#letter-head"))
@@ -245,11 +247,13 @@ async def test_threads_when_opened_then_peers_and_a_thread_has_both_ways(
         await until_on(opened, ThreadsScreen)
         await opened.until(lambda: list(index(opened).keys) == ["bob", "anna"])
         assert "2 peers" in opened.says("#mail-title")
-        assert listed(opened)[1].split()[:3] == ["●", "anna", "3"]
+        await opened.until(lambda: listed(opened)[1].split()[:3] == ["●", "anna", "3"])
         await opened.pilot.press("j", "enter")
         await until_on(opened, ThreadScreen)
         await opened.until(lambda: len(index(opened).keys) == 3)
-        assert [line[2:].split("  ")[0].strip() for line in listed(opened)] == ["● anna", "○ → anna", "● anna"]
+        await opened.until(
+            lambda: [line[2:].split("  ")[0].strip() for line in listed(opened)] == ["● anna", "○ → anna", "● anna"]
+        )
         assert body(opened) == "schema v3\n\nof course", "it begins at the newest"
         mail_to(opened.home, ME, "one more")
         await opened.until(lambda: len(index(opened).keys) == 4)
