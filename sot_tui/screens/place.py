@@ -6,6 +6,7 @@ changes only what says something else than before.
 
 from __future__ import annotations
 
+import sys
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -13,7 +14,7 @@ from textual import on
 from textual.css.query import NoMatches
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
 from sot_tui.comm.fleet import LockPhase, Stance
@@ -83,7 +84,7 @@ class Place(Screen[T]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let a key that words follow be a sign like any other where words are typed already."""
-        if action == "act" and isinstance(self.focused, (Input, TextArea)):
+        if action == "act" and _takes_text(self.focused):
             return not actions.named(self.WHERE, str(parameters[0])).types
         return super().check_action(action, parameters)
 
@@ -195,6 +196,12 @@ class Place(Screen[T]):
             self.query_one(MessageLine).tell()
         except NoMatches:
             return  # a dialog without a message line, or a screen that is not mounted yet
+
+
+def _takes_text(widget: Widget | None) -> bool:
+    """Tell whether keys are text to a widget. A class that was not loaded, for the first frame's sake, has none."""
+    areas = sys.modules.get("textual.widgets._text_area")
+    return isinstance(widget, Input) or (areas is not None and isinstance(widget, areas.TextArea))
 
 
 def fault_words(worker: Worker[object]) -> str:
