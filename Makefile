@@ -65,5 +65,6 @@ snapshots: $(STAMP) ## write the screens' snapshots anew; look at each before it
 pictures: $(STAMP) ## take the pictures in docs/pictures/ anew; look at each before it is committed
 	$(BIN)/python -m tools.pictures
 
-docs: $(STAMP) ## write docs/config.md anew from the table of settings
+docs: $(STAMP) ## write docs/config.md anew from the table of settings, docs/scale.md from its simulation
 	$(BIN)/python tools/config_doc.py
+	$(BIN)/python -m tools.scale --write > /dev/null
