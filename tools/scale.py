@@ -272,7 +272,8 @@ pauses are the product's own, what one write costs was measured here, the same c
   handle in it, in {hold.steps} steps on the file system, each of them one round trip where that is a server's.
 * A registry of 1,000 handles has {small} KiB, one of 5,000 {large}: {each:.0f} bytes a handle.
 * A session: a turn each {habits.turn:.0f} s (two writes), a message sent and one polled each {habits.mail:.0f} s (a
-  touch each), at work {habits.working:.0%} of its time (a heartbeat each {BEAT_S:.0f} s, a look for it each {TICK_S:.0f} s).
+  touch each), at work {habits.working:.0%} of its time (a heartbeat each {BEAT_S:.0f} s, a look for it each
+  {TICK_S:.0f} s).
 * A box has {HANDLES_PER_BOX} of them. Its engine stamps them each {PASS_SECS:.0f} s in one write, and reads the
   registry each {LOOK_S:.0f} s.
 * Who waits for the lock looks each {POLL_S * 1e3:.0f} ms: a status, a join or an engine's stamp for
@@ -305,8 +306,8 @@ free:
   hub (`frontend = true` in hosts.toml): its status writes, stamps and looks then never leave it; mail alone crosses.
 * 200 boxes with a folder each and {HANDLES_PER_BOX} sessions on it: each folder is the first line of the first table. A
   message to a handle that the hub does not list is offered to every link at once: were all {mails:.1f} messages a
-  second for other boxes, the hub would write {mails * (boxes_of(SIZES[-1]) - 1):,.0f} small frames a second. So let those that
-  write to each other share a hub, and give the hub's folder to those that are written to most.
+  second for other boxes, the hub would write {mails * (boxes_of(SIZES[-1]) - 1):,.0f} small frames a second. So let
+  those that write to each other share a hub, and give the hub's folder to those that are written to most.
 * A folder on a box's own disk is that box's alone; the first table is there to show what the lock costs without a wire.
 * On a shared home keep the server near: a round trip is paid for each step while the lock is held.
 """
