@@ -141,7 +141,7 @@ class CapsuleRow:
         return [pid for pid in found if pid != os.getpid() and alive(pid)]
 
     def clean(self) -> None:
-        """End whatever is left."""
+        """End whatever is left: capsules, agents, and what these have left behind in the project."""
         for wire in self.wires:
             wire.close()
         for pid in {*self.pids, *self.processes()}:
@@ -149,6 +149,19 @@ class CapsuleRow:
             for one in (pid, *agents):
                 with suppress(ProcessLookupError):
                     os.kill(one, signal.SIGKILL)
+        while left := self.left_behind():
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def left_behind(self) -> list[int]:
+        """Return every process that stands in the row's project."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            with suppress(OSError):
+                if entry.name.isdecimal() and os.readlink(entry / "cwd") == str(self.root):
+                    found.append(int(entry.name))
+        return [pid for pid in found if pid != os.getpid() and alive(pid)]
 
 
 def _children(pid: int) -> list[int]:

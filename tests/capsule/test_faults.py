@@ -267,7 +267,7 @@ def test_capsule_when_it_is_killed_at_any_moment_then_nothing_is_left_and_the_ro
         started.wait()
         until(lambda: not row.processes(), f"round {number}: nothing of it is left")
         until(lambda: not agents_of(row), f"round {number}: no agent is left")
-        assert not capsules.is_held(Disk(), str(row.folder)) if row.folder.exists() else True
+        until(lambda: not capsules.is_held(Disk(), str(row.folder)), f"round {number}: nobody holds the row")
         pointer = voyage.pointer(Disk(), str(row.folder))
         record = voyage.record(Disk(), str(row.folder), run)
         assert pointer != run or record is not None, "a pointer names no run that is not there"

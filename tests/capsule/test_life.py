@@ -364,6 +364,9 @@ def test_capsule_when_its_agent_leaves_something_behind_then_it_ends_all_the_sam
     """A program in the background keeps the terminal open and goes on writing; the agent's end is the end."""
     row.start("sh", "-c", "trap '' HUP; (while :; do echo behind; sleep 0.02; done) & exit 4")
     assert row.ended().exit == 4
+    assert row.left_behind(), "it goes on, for it is not ours to end"
+    row.clean()
+    assert not row.left_behind(), "and nothing of a test's is left"
 
 
 def test_capsule_when_its_agent_lets_go_of_the_terminal_then_it_waits_for_the_agents_end(row: CapsuleRow) -> None:

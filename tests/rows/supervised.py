@@ -40,7 +40,7 @@ def supervised(comm_home: Path) -> Iterator[Supervised]:
 
     @asynccontextmanager
     async def make(**more: Any) -> AsyncIterator[Rows]:
-        disk, starts = Executor("rows"), Executor("start")
+        disk, starts, begins = Executor("rows"), Executor("start"), more.pop("begins", True)
         said: list[str] = []
         rows = Rows(
             home,
@@ -52,7 +52,8 @@ def supervised(comm_home: Path) -> Iterator[Supervised]:
             **more,
         )
         rows.said = said  # type: ignore[attr-defined]  # for the tests to read
-        await rows.begin()
+        if begins:
+            await rows.begin()
         try:
             yield rows
         finally:
@@ -61,10 +62,30 @@ def supervised(comm_home: Path) -> Iterator[Supervised]:
             await starts.close(5)
 
     yield make
-    for pid in capsules_below(f"{os.environ['XDG_STATE_HOME']}/sot/workspaces/"):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
-            os.kill(pid, signal.SIGKILL)
+    end_below(f"{os.environ['XDG_STATE_HOME']}/sot/workspaces/")
+
+
+def end_below(folder: str) -> None:
+    """End the capsules of the rows below a folder, and what was started in their terminals, whatever it ignores."""
+    for capsule in capsules_below(folder):
+        for pid in (capsule, *_sessions_of(capsule)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+                os.kill(pid, signal.SIGKILL)
+
+
+def _sessions_of(capsule: int) -> list[int]:
+    """Return what runs in the session of a capsule's agent."""
+    with suppress(OSError):
+        agents = {int(word) for word in Path(f"/proc/{capsule}/task/{capsule}/children").read_text().split()}
+        return [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if _session(pid) in agents]
+    return []
+
+
+def _session(pid: int) -> int:
+    with suppress(OSError):
+        return os.getsid(pid)
+    return 0
 
 
 def capsules_below(folder: str) -> list[int]:

@@ -25,7 +25,7 @@ import pytest
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.home import Home, ensure_home
 from tests.caller import hello, request
-from tests.rows.supervised import capsules_below
+from tests.rows.supervised import capsules_below, end_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -110,9 +110,7 @@ def daemon(comm_home: Path) -> Iterator[Daemon]:
     yield found
     found.process.terminate()
     found.process.communicate(timeout=DEADLINE_S)
-    for pid in capsules_below(f"{found.rows}/"):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    end_below(f"{found.rows}/")
 
 
 def until(fact: Callable[[], object], what: str) -> None:

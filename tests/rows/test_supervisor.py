@@ -6,17 +6,21 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sot_tui.comm import paths
-from sot_tui.engine.rows.row import Phase, Refused, Row, Wanted
+from sot_tui.comm.proof import SystemProcs
+from sot_tui.engine.rows.row import LATCHED, Phase, Refused, Row, Wanted
 from sot_tui.engine.rows.supervisor import Gone, Rows, Typed
 from tests.rows.supervised import capsules_below, until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.rows.supervised import Supervised
 
 pytestmark = pytest.mark.e2e
@@ -351,6 +355,123 @@ async def test_capsule_when_it_crashes_too_often_then_the_row_is_given_up(
         await until(lambda: now(rows).phase is Phase.TERMINAL)
         assert "crashed 2 times" in now(rows).activation_error
         assert rows.holder_of("api-box") == ""
+
+
+STUBBORN = ("/bin/sh", "-c", "trap '' HUP TERM; echo up; while :; do sleep 0.1; done")
+
+
+async def orphaned(rows: Rows, row: Row) -> int:
+    """Kill a row's capsule, and return its agent, once that is seen and before the capsule is started again."""
+    (capsule,) = capsules(row)
+    agent = agent_of(capsule)
+    os.kill(capsule, signal.SIGKILL)
+    await until(lambda: now(rows).phase is Phase.UNREACHABLE)
+    return agent
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("how", ["end", "destroy"])
+async def test_end_when_the_agent_has_outlived_its_capsule_then_it_is_over_once_the_agent_is(
+    supervised: Supervised, project: Path, how: str
+) -> None:
+    """Not proved dead is alive: that no capsule holds the row says nothing of an agent that ignores its hangup."""
+    async with supervised(crash_pauses=(60.0,)) as rows:
+        row = await made(rows, project, command=STUBBORN)
+        await shows(rows, row, "up")
+        agent = await orphaned(rows, row)
+        assert lives(agent)
+        said = await (rows.end("api", "for the test") if how == "end" else rows.destroy("api"))
+        assert not lives(agent)
+        assert not isinstance(said, Refused), said
+    async with supervised() as rows:
+        assert capsules(row) == []
+        if how == "end":
+            assert (now(rows).phase, now(rows).ended) == (Phase.ENDED, "its agent has ended (for the test)")
+
+
+def outlived_by(row: Row, pid: int) -> str:
+    """Make a process the agent of a row's run, kill the capsule, and return what is said of a process that stays."""
+    path = Path(folder_of(row), "voyages", row.run, "run.json")
+    said = {"agent": pid, "agent_start": SystemProcs().start_of(pid)}
+    path.write_text(json.dumps(json.loads(path.read_text()) | said))
+    os.kill(capsules(row)[0], signal.SIGKILL)
+    return f"the agent of its last run (pid {pid}) does not end"
+
+
+@pytest.fixture
+def other() -> Iterator[subprocess.Popen[bytes]]:
+    """Return a process that leads no group: no signal to an agent's group reaches it."""
+    with subprocess.Popen(["/bin/sleep", "1000"]) as one:
+        yield one
+        one.kill()
+
+
+async def test_end_when_the_agent_that_outlived_its_capsule_does_not_end_then_nobody_claims_it(
+    supervised: Supervised, project: Path, other: subprocess.Popen[bytes]
+) -> None:
+    async with supervised(crash_pauses=(0.1,)) as rows:
+        row = await made(rows, project)
+        why = outlived_by(row, other.pid)
+        for asked, words in (
+            (rows.end("api", "for the test"), f"row 'api' has not ended: {why}"),
+            (rows.destroy("api"), f"capsule workspace could not be safely deleted: {why}"),
+        ):
+            assert await asked == Refused("capsule_end_not_reached", words)
+            assert now(rows).phase not in LATCHED, "its handle is free, and its agent lives"
+        await until(lambda: now(rows).activation_error == why)  # what a start says
+        assert now(rows).phase is Phase.UNREACHABLE
+        other.kill()
+        other.wait()
+        assert isinstance(await rows.end("api", "for the test"), Row)
+        assert now(rows).phase is Phase.ENDED
+
+
+async def test_row_when_its_agent_does_not_end_then_it_is_not_given_up(
+    supervised: Supervised, project: Path, other: subprocess.Popen[bytes]
+) -> None:
+    async with supervised(crash_pauses=()) as rows:
+        row = await made(rows, project)
+        why = outlived_by(row, other.pid)
+        await until(lambda: f"row 'api': {why}" in rows.said)  # type: ignore[attr-defined]
+        assert now(rows).phase is Phase.UNREACHABLE
+        other.kill()
+        other.wait()
+        await until(lambda: now(rows).phase is Phase.TERMINAL)
+
+
+async def test_row_when_it_is_given_up_then_no_agent_is_left_of_it(supervised: Supervised, project: Path) -> None:
+    """A row that is given up holds its handle no more."""
+    async with supervised(crash_pauses=()) as rows:
+        row = await made(rows, project, command=STUBBORN)
+        await shows(rows, row, "up")
+        agent = agent_of(capsules(row)[0])
+        os.kill(capsules(row)[0], signal.SIGKILL)
+        await until(lambda: now(rows).phase is Phase.TERMINAL)
+        assert not lives(agent)
+
+
+@pytest.mark.parametrize("how", ["end", "destroy"])
+async def test_end_when_the_row_was_not_looked_at_yet_then_its_run_is_ended_all_the_same(
+    supervised: Supervised, project: Path, how: str
+) -> None:
+    """A daemon answers as soon as the rows are loaded; many of them are looked at a few at a time."""
+    async with supervised() as rows:
+        row = await made(rows, project)
+    assert capsules(row)
+    async with supervised(begins=False) as rows:
+        await rows.load()
+        assert (now(rows).phase, now(rows).run) == (Phase.STOPPED, "")
+        said = await (rows.end("api", "for the test") if how == "end" else rows.destroy("api"))
+        assert not isinstance(said, Refused), said
+        assert capsules(row) == []
+        await rows.begin()
+        assert capsules(row) == []
 
 
 async def test_capsule_when_it_does_not_answer_then_is_unreachable_and_never_replaced(

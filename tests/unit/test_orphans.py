@@ -10,8 +10,8 @@ import pytest
 
 from sot_tui.comm.disk import Disk
 from sot_tui.comm.proof import SystemProcs
-from sot_tui.engine.rows import orphans
-from sot_tui.engine.rows.orphans import end_orphan
+from sot_tui.engine.rows import orphans, voyage
+from sot_tui.engine.rows.orphans import end_for_good, end_orphan
 from sot_tui.engine.rows.voyage import Record, Voyage
 from tests.seams import JumpingClock
 
@@ -54,6 +54,7 @@ def recorded(folder: Path, pid: int, boot: str, start: str) -> str:
     assert kept.open() is None
     kept.write(Record(RUN, ("sh",), "/", 1.0, agent=pid, agent_start=start, boot=boot))
     kept.point()
+    kept.close()
     return str(folder)
 
 
@@ -108,3 +109,56 @@ def test_row_when_it_has_never_run_or_cannot_be_read_then_there_is_no_orphan(tmp
     assert end_orphan(Disk(), JumpingClock(), SystemProcs(), str(tmp_path)) == ""
     (tmp_path / "drawer.voyage").write_text("nonsense")
     assert end_orphan(Disk(), JumpingClock(), SystemProcs(), str(tmp_path)) == ""
+
+
+@pytest.mark.parametrize(
+    ("boot", "start", "over"),
+    [
+        ("b1", None, True),
+        ("b2", "7", True),
+        ("b1", "8", True),
+        ("b2", "-", True),
+        ("-", "7", False),
+        ("b1", "-", False),
+    ],
+    ids=["gone", "another boot", "another start", "another boot alone", "no boot", "no start"],
+)
+def test_end_when_the_agent_cannot_be_known_then_only_a_proof_of_its_end_counts(
+    tmp_path: Path, process: subprocess.Popen[bytes], boot: str, start: str | None, *, over: bool
+) -> None:
+    """Not proved dead is alive."""
+    row = recorded(tmp_path, process.pid, "b1", "7")
+    said = end_for_good(Disk(), JumpingClock(), Told(boot, start), row, "for the test")
+    record = voyage.record(Disk(), row, RUN)
+    assert record is not None
+    assert process.poll() is None
+    if over:
+        assert said == ""
+        assert (record.reason, record.words) == ("for the test", "its agent has ended (for the test)")
+    else:
+        assert said == f"whether the agent of its last run (pid {process.pid}) lives cannot be told"
+        assert record.ended is None
+
+
+def test_end_when_nothing_tells_of_the_run_then_it_is_not_claimed(tmp_path: Path) -> None:
+    row = str(tmp_path)
+    clock, procs = JumpingClock(), Told("b1", None)
+    assert end_for_good(Disk(), clock, procs, row, "") == "", "it has never run"
+    (tmp_path / "drawer.voyage").write_text(RUN)
+    assert end_for_good(Disk(), clock, procs, row, "") == "its run belongs to another implementation"
+    (tmp_path / "drawer.voyage").write_text("nonsense")
+    assert end_for_good(Disk(), clock, procs, row, "") == f"{row}/drawer.voyage names no run"
+
+
+def test_end_when_it_cannot_be_written_then_it_is_not_claimed(tmp_path: Path) -> None:
+    row = recorded(tmp_path, 2**22 + 5, "b1", "7")
+    draft = tmp_path / "voyages" / RUN / "run.json.draft"
+    draft.mkdir()
+    clock, procs = JumpingClock(), Told("b1", None)
+    assert end_for_good(Disk(), clock, procs, row, "") == "its end is not on disk yet: Is a directory"
+    draft.rmdir()
+    held = Voyage(Disk(), row, RUN)
+    assert held.open() is None
+    assert end_for_good(Disk(), clock, procs, row, "") == "another process writes its run"
+    held.close()
+    assert end_for_good(Disk(), clock, procs, row, "") == ""

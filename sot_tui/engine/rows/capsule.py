@@ -205,7 +205,7 @@ def _begun(
     """
     clock, procs, kept = SystemClock(), SystemProcs(), Voyage(disk, told.row, told.run)
     if still_there := end_orphan(disk, clock, procs, told.row):
-        return None, "", refused(still_there)
+        return None, "", Report(HELD, f"refused: {still_there}")
     said = Record(told.run, tuple(_shown(word) for word in told.argv), _shown(root), clock.now(), told.resumed)
     try:
         if kept.open() is not None:

@@ -21,7 +21,7 @@ from sot_tui.comm import identity, names, paths, registry
 from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.comm.registry_lock import Wait
 from sot_tui.comm.registry_text import Registry
-from sot_tui.engine.rows import agents, capsules, voyage, wishes
+from sot_tui.engine.rows import agents, capsules, orphans, voyage, wishes
 from sot_tui.engine.rows.lane import Lane, LaneForeign, LaneGone
 from sot_tui.engine.rows.row import BOOT_AT_ONCE, LATCHED, RUNS, Phase, Refused, Row, Wanted, run_id
 from sot_tui.engine.rows.store import Store, one_holder
@@ -436,7 +436,9 @@ class Rows:
     async def _boot(self, kept: _Kept) -> None:
         """Adopt a row's capsule, or resume its run; a run that has ended, or never began, is left."""
         async with kept.lock:
-            folder = paths.row_folder(self._environ, kept.row.id)
+            folder = self._folder(kept)
+            if self._rows.get(kept.row.id) is not kept:
+                return  # it was removed before its turn came
             try:
                 run = await self._blocking(lambda: voyage.pointer(self._home.disk, folder))
             except Unreadable as fault:
@@ -498,17 +500,24 @@ class Rows:
                 kept.poke.set()
                 await asyncio.sleep(CLOSED_SECS)
                 return None
-            folder = paths.row_folder(self._environ, kept.row.id)
+            folder = self._folder(kept)
             if await self._blocking(lambda: capsules.is_held(self._home.disk, folder)):
                 self._set(kept, phase=Phase.UNREACHABLE)
                 return None
-            return self._crashed(kept)
+            return await self._crashed(kept)
 
-    def _crashed(self, kept: _Kept) -> float | None:
+    async def _crashed(self, kept: _Kept) -> float | None:
         now = self._home.clock.monotonic()
         while kept.crashes and now - kept.crashes[0] > CRASH_WINDOW_SECS:
             kept.crashes.popleft()
         if len(kept.crashes) >= len(self._crash_pauses):
+            # A row that is given up holds its handle no more, so its agent must be gone.
+            home, folder = self._home, self._folder(kept)
+            left = await self._starting(lambda: orphans.end_orphan(home.disk, home.clock, home.procs, folder))
+            if left:
+                self._set(kept, phase=Phase.UNREACHABLE)
+                self._tell_of(kept, left)
+                return None
             why = f"its capsule crashed {len(kept.crashes)} times within {CRASH_WINDOW_SECS:g} s"
             self._set(kept, phase=Phase.TERMINAL, activation_error=why)
             self._told(f"row '{kept.row.slug}' is given up: {why}", False)
@@ -530,7 +539,7 @@ class Rows:
             return True
         await self._let_go(kept)
         try:
-            lane = await Lane.open(paths.lane_socket(paths.row_folder(self._environ, kept.row.id)), LANE_SECS)
+            lane = await Lane.open(paths.lane_socket(self._folder(kept)), LANE_SECS)
         except LaneForeign:
             self._set(kept, phase=Phase.FOREIGN)
             return False
@@ -581,10 +590,15 @@ class Rows:
 
     async def _ended(self, kept: _Kept, reason: str) -> str:
         """End a row's run and prove it; return why that is not proved, "" when it is. The row's lock is held."""
-        row = kept.row
-        if not row.run and row.phase is Phase.STOPPED:
-            return ""
-        if row.phase is Phase.FOREIGN:
+        if not kept.row.run:  # it was not looked at yet, or has never run
+            try:
+                run = await self._blocking(lambda: voyage.pointer(self._home.disk, self._folder(kept)))
+            except Unreadable as unread:
+                return unread.sentence
+            if not run and kept.row.phase is Phase.STOPPED:
+                return ""
+            self._set(kept, run=run)
+        if kept.row.phase is Phase.FOREIGN:
             return "its run belongs to another implementation"
         clock = self._home.clock
         deadline = clock.monotonic() + self.end_secs
@@ -605,12 +619,18 @@ class Rows:
             return f"its capsule is there, and does not end{f': {fault}' if fault else ''}"
         await self._let_go(kept)
         if kept.row.phase is not Phase.ENDED:
+            # Its capsule was killed, and wrote nothing down: the agent may have outlived it.
+            home, folder = self._home, self._folder(kept)
+            left = await self._starting(lambda: orphans.end_for_good(home.disk, home.clock, home.procs, folder, reason))
+            if left:
+                kept.poke.set()
+                return left
             self._set(kept, phase=Phase.ENDED, ended=reason)
         return ""
 
     async def _over(self, kept: _Kept) -> bool:
         """Tell whether no capsule of the row lives any more: it holds its row's lock for as long as it does."""
-        folder = paths.row_folder(self._environ, kept.row.id)
+        folder = self._folder(kept)
         if await self._blocking(lambda: capsules.is_held(self._home.disk, folder)):
             return False
         await self._settled(kept)
@@ -633,6 +653,9 @@ class Rows:
                 revision, since = now, clock.monotonic()
 
     # -- what is kept ------------------------------------------------------------------------------------------------
+
+    def _folder(self, kept: _Kept) -> str:
+        return paths.row_folder(self._environ, kept.row.id)
 
     def _kept(self, key: str) -> _Kept | None:
         return self._rows.get(key) or next((kept for kept in self._rows.values() if kept.row.slug == key), None)

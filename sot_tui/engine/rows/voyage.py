@@ -82,6 +82,8 @@ class Record(NamedTuple):
         if self.ended is None:
             return ""
         how = f"its agent was ended by signal {self.signal}" if self.signal else f"its agent exited with {self.exit}"
+        if self.signal is None and self.exit is None:
+            how = "its agent has ended"  # its capsule was killed, so nobody could ask how
         return f"{how} ({self.reason})" if self.reason else how
 
 
@@ -166,10 +168,16 @@ class Voyage:
         try:
             self._disk.lock(self._lock, _EXCLUSIVE_AT_ONCE)
         except BlockingIOError:
-            self._disk.close(self._lock)
+            self.close()
             return Busy()
         self._disk.flush_folder(os.path.dirname(path))
         return None
+
+    def close(self) -> None:
+        """Let go of its lock, which the process that runs it holds to its end."""
+        if self._lock >= 0:
+            self._disk.close(self._lock)
+            self._lock = -1
 
     def write(self, said: Record) -> None:
         """Write `run.json` so that it stands; raises the OSError of the step that failed."""
