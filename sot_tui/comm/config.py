@@ -120,6 +120,8 @@ class Config(NamedTuple):
     sources: Mapping[str, Source]
     """Where each value comes from."""
     warnings: tuple[str, ...] = ()
+    unread: bool = False
+    """Whether the file is there and none of it could be used."""
 
     def of(self, name: str) -> str:
         """Return a setting that is a text."""
@@ -156,7 +158,7 @@ def read(environ: Mapping[str, str], disk: Disk | None = None) -> Config:
                 values[key.name], sources[key.name] = value, Source.FILE
     known = {key.name for key in KEYS}
     warnings += [f"{path}: the key {name!r} is not known{_meant(name)}" for name in said if name not in known]
-    return Config(path, values, sources, tuple(warnings))
+    return Config(path, values, sources, tuple(warnings), unread=bool(wrong))
 
 
 def _unless_in_file(key: Key, environ: Mapping[str, str]) -> tuple[str | bool | float, Source]:

@@ -1,6 +1,7 @@
 """The notifier's decisions on the event log: those of this engine, of a `notifyd`, and of every hook that had neither.
 
-All of them write one log, so following that is following all; what the engine itself pushes is told where it is sent.
+All of them write one log, what the engine pushes by itself too, so following that is following all. Every engine does,
+whether it hosts or only looks: the log is a file of this box, and a person reads the window that is open.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ async def follow(
 ) -> None:
     """Tell what is decided from now on, as the log of it grows."""
     following = Following(home, settings.state_base(environ))
-    while True:
-        for one in await in_thread(following.news):
-            told(one)
-        well()
-        await asyncio.sleep(LOOK_SECS)
+    try:
+        while True:
+            for one in await in_thread(following.news):
+                told(one)
+            well()
+            await asyncio.sleep(LOOK_SECS)
+    finally:
+        following.close()

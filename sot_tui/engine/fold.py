@@ -98,6 +98,8 @@ class Happened:
     what: What
     text: str
     good: bool = True
+    at: float | None = None
+    """When, in seconds since the epoch; None is now."""
 
 
 @dataclass(frozen=True, slots=True)

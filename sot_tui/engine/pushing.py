@@ -17,17 +17,14 @@ from sot_tui.comm import cursor, inbox, jsonline, paths, peeks
 from sot_tui.comm.errors import Unreadable
 from sot_tui.comm.fleet import MailCount
 from sot_tui.engine.executors import Executor
-from sot_tui.notify import composer, decision_log, delivery, held, labels, own, quiet, sender, server, settings
-from sot_tui.notify.decide import INFO, SEND
+from sot_tui.notify import decision_log, delivery, held, own, sender, server, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sot_tui.comm.config import Config
     from sot_tui.comm.fleet import Fleet
     from sot_tui.comm.home import Home
-    from sot_tui.notify.decide import Notice
-    from sot_tui.notify.own import Book, Found, Push
+    from sot_tui.notify.own import Book, Found
     from sot_tui.notify.server import Listening
 
 DRAIN_SECS = 6.0
@@ -50,13 +47,15 @@ _TOLD = ("notify handler failed", "notify frame rejected", "notify ack failed", 
 
 
 class Pusher:
-    """The pushes of one engine that hosts; its duties are `serve` and `push`. Without a sender there is none."""
+    """The pushes of one engine that hosts; its duties are `serve` and `push`. Without a sender there is none.
+
+    What came of a push is told by the decision log, which every engine follows; here, where that cannot be written.
+    """
 
     def __init__(  # noqa: PLR0913  (what it looks at, and what a test sets)
         self,
         home: Home,
         environ: Mapping[str, str],
-        config: Config,
         target: settings.Target,
         *,
         what: str,
@@ -72,12 +71,13 @@ class Pusher:
         self._tick_s, self._wedged_s = tick_s, wedged_s
         self._host, self._base = settings.host(home), settings.state_base(environ)
         self._path = settings.socket_path(environ)
-        self._gate = held.Gate(home, self._base, quiet.hours_of(config))
+        self._gate = held.gate_of(home, environ, self._base)
         self._sender = sender.Sender(target, self._host, home.clock)
         self._listens, self._works, self._disk = Executor("notify"), Executor("push"), Executor("notify-disk")
         self._book: Book | None = None
         self._seen: object = None
         self._release_at = 0.0
+        self._refused = 0
         self._over = False
         self._standing = ""
 
@@ -85,17 +85,11 @@ class Pusher:
         """Let the threads go; what is under way in them has had its time."""
         await asyncio.gather(*(one.close(within) for one in (self._listens, self._works, self._disk)))
 
-    def _send(self, notice: Notice) -> bool:
-        return self._sender.send(notice).delivered
-
     # -- the hooks' socket -------------------------------------------------------------------------------------------
 
     async def serve(self, well: Callable[[], None]) -> None:
         """Serve the hooks while no `notifyd` does."""
         listening = await self._listening(well)
-        model = composer.configured(self._environ)
-        writer = None if model is None else composer.Composer(model, self._environ, self._home.clock)
-        words = composer.words_by(writer, labels.Labels(self._home, self._base))
         loop = asyncio.get_running_loop()
 
         def log(line: str) -> None:
@@ -106,11 +100,10 @@ class Pusher:
         def nothing(_line: str) -> None:
             """Say nothing: what a rehearsal prints, and a log that could not be written, is nobody's here."""
 
-        channel = delivery.Channel(
-            self._home, self._base, self._host, self._send, nothing, log, words, keep=self._gate.keep
+        served = delivery.served(
+            self._home, self._environ, self._base, self._host, self._sender.delivers, self._gate, say=nothing, warn=log
         )
-        cancel = writer.cancel if writer else None
-        serving = server.Server(channel, log, cancel=cancel, drain_secs=DRAIN_SECS)
+        serving = server.Server(served.channel, log, cancel=served.cancel, drain_secs=DRAIN_SECS)
         work = asyncio.ensure_future(self._listens.run(partial(serving.serve, listening.listener)))
         try:
             self._stand(f"the hooks' pushes are taken at {self._path}")
@@ -162,17 +155,17 @@ class Pusher:
                 self._told(words, False)
             await self._works.run(partial(self._take_in, self._fleet()))
             while (said := await self._under_way(self._push_one)) is not None:
-                self._told(*said)
+                if said:
+                    self._told(said, False)
             if self._home.clock.monotonic() >= self._release_at:
                 self._release_at = self._home.clock.monotonic() + held.RELEASE_SECS
-                if (said := await self._under_way(self._release)) is not None:
-                    self._told(*said)
+                await self._under_way(self._release)
             well()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._tick_s):
                     await changed.wait()
 
-    async def _under_way(self, work: Callable[[], tuple[str, bool] | None]) -> tuple[str, bool] | None:
+    async def _under_way(self, work: Callable[[], str | None]) -> str | None:
         """Send something; a push that is under way when the engine ends has its first attempt."""
         sending = asyncio.ensure_future(self._works.run(work))
         try:
@@ -229,43 +222,34 @@ class Pusher:
             raise Unreadable(f"the inbox of @{handle} could not be read: {peeked.why}")
         return [own.Found(own.Mark(one.number, cursor.line_hash(one.line)), one.line, one.read) for one in peeked.lines]
 
-    def _push_one(self) -> tuple[str, bool] | None:
-        """Send the next push of our own, and return the line about it; None when none is due."""
+    def _push_one(self) -> str | None:
+        """Send the next push of our own, and return what is to be said of its record; None when none is due."""
         book = self._opened()
         push = own.due(book, self._home.clock.now())
         if push is None or self._over:
             return None
         self._keep(own.begun(book, push))
-        came = delivery.HELD_BACK
+        came = decision_log.HELD_BACK
         if not self._gate.keep(push.notice):
-            came = "" if self._send(push.notice) else delivery.NOT_SENT
-        if came == delivery.NOT_SENT:
+            came = "" if self._sender.delivers(push.notice) else decision_log.NOT_SENT
+        if came == decision_log.NOT_SENT:
             after = own.failed(self._opened(), push, self._home.clock.now())
         else:
             after = own.settled(self._opened(), push)
-        self._log(push.about, push.key, push.notice, came)
+        logged = decision_log.append_own(self._home, self._base, push.about, push.notice, came, push.key)
         self._book = after  # in any case: what was sent is not sent again while the disk fails
         if not self._over:
             self._keep(after)
-        return _said(push, came)
+        return "" if logged else f"{own.REASONS[push.about]}{came}: the decision log could not be written"
 
-    def _release(self) -> tuple[str, bool] | None:
+    def _release(self) -> None:
         try:
-            released = self._gate.release(self._host, self._send)
+            released = self._gate.release(self._host, self._sender.delivers)
         except OSError as error:
             raise Unreadable(f"{self._gate.path} could not be read: {error.strerror}") from error
-        if released is None:
-            return None
-        came = "" if released.delivered else delivery.NOT_SENT
-        self._log(own.DIGEST, "", released.notice, came)
-        if came:
-            self._release_at = self._home.clock.monotonic() + own.FIRST_PAUSE
-            return f"the digest of {released.told} pushes was not delivered; it is tried again", False
-        return f"the quiet hours are over: one digest of {released.told} pushes was sent", True
-
-    def _log(self, about: str, key: str, notice: Notice, came: str) -> None:
-        entry = decision_log.Entry(SEND, own.REASONS[about] + came, notice.urgency or INFO, notice.title, notice.body)
-        decision_log.append(self._home, self._base, own.as_event(about, key), entry)
+        if released is not None and not released.delivered:
+            self._release_at = self._home.clock.monotonic() + own.pause(self._refused)
+        self._refused = self._refused + 1 if released is not None and not released.delivered else 0
 
     # -- the book ----------------------------------------------------------------------------------------------------
 
@@ -302,11 +286,3 @@ class Pusher:
         except OSError as error:
             raise Unreadable(f"{path} could not be written: {error.strerror}") from error
         self._book = book
-
-
-def _said(push: Push, came: str) -> tuple[str, bool]:
-    """Return the line of the event log about one of our own pushes."""
-    what = own.REASONS[push.about]
-    if came == delivery.NOT_SENT:
-        return f"a push was not delivered ({what}); it is tried again", False
-    return f"a push was {'held back until the quiet hours are over' if came else 'sent'} ({what})", True

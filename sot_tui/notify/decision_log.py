@@ -16,12 +16,22 @@ from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
+    from sot_tui.notify.decide import Notice
     from sot_tui.notify.event import Event
 
 NAME = "notify-decisions.jsonl"
 """The log's name in the state folder."""
 ROTATE_BYTES = 5 * 1024 * 1024
 """A log larger than this becomes the older one, of which there is one."""
+
+NOT_SENT = " (send failed)"
+"""Ends the reason of a push that the topic did not take."""
+HELD_BACK = " (held back: quiet hours)"
+"""Ends the reason of a push that waits for the end of the quiet hours, in a digest."""
+REHEARSAL = "dry run"
+"""Why nobody composed a text that nobody was to get; a completion's category alone, for no other is composed."""
+DRY_RUN = "dry_run"
+"""The key, named as the frame's is, that each decision of a rehearsal has: it was printed and sent to nobody."""
 
 _EXCLUSIVE_AT_ONCE = 2 | 4
 """flock(2)'s operation, the same on Linux and macOS; the module fcntl is loaded by the seam."""
@@ -37,6 +47,7 @@ class Entry(NamedTuple):
     body: str = ""
     composition_outcome: str = ""
     composition_error: str = ""
+    dry_run: bool = False
 
 
 def append(home: Home, base: str, event: Event, entry: Entry) -> bool:
@@ -56,6 +67,14 @@ def append(home: Home, base: str, event: Event, entry: Entry) -> bool:
     return True
 
 
+def append_own(home: Home, base: str, about: str, notice: Notice, came: str = "", key: str = "") -> bool:
+    """Append what came of a push that no hook asked for, and tell whether that was possible."""
+    from sot_tui.notify import decide, own  # noqa: PLC0415  (a hook has none of its own)
+
+    entry = Entry(decide.SEND, own.REASONS[about] + came, notice.urgency or decide.INFO, notice.title, notice.body)
+    return append(home, base, own.as_event(about, key), entry)
+
+
 def _line(home: Home, event: Event, entry: Entry) -> bytes:
     fields = {
         "time": _moment(home.clock.now()),
@@ -73,8 +92,10 @@ def _line(home: Home, event: Event, entry: Entry) -> bytes:
         "composition_outcome": entry.composition_outcome,
         "composition_error": entry.composition_error,
     }
-    fields.update({name: value for name, value in more.items() if value})
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n"
+    said: dict[str, object] = {**fields, **{name: value for name, value in more.items() if value}}
+    if entry.dry_run:
+        said[DRY_RUN] = True
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n"
 
 
 def _rotate(home: Home, path: str) -> None:

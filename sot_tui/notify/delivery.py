@@ -9,31 +9,27 @@ from __future__ import annotations
 
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.notify import decide, decision_log, event as events
-from sot_tui.notify.decision_log import Entry
+from sot_tui.notify.decision_log import HELD_BACK, NOT_SENT, REHEARSAL, Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from sot_tui.comm.home import Home
     from sot_tui.notify.decide import Decision, Notice
     from sot_tui.notify.event import Event
     from sot_tui.notify.frame import Frame
+    from sot_tui.notify.held import Gate
 
 FALLBACK = "fallback"
 """The body is the captured text."""
 COMPOSED = "composed"
 """The body was made for this push."""
-DRY_RUN = "dry run"
 NO_IDENTITY = "completion identity unavailable"
 NO_COMPOSER = "composer unavailable"
 BAD_CONFIGURATION = "invalid configuration"
 NO_LABELS = "labels unavailable"
-NOT_SENT = " (send failed)"
-"""Ends the reason of a push that the topic did not take."""
-HELD_BACK = " (held back: quiet hours)"
-"""Ends the reason of a push that waits for the end of the quiet hours, in a digest."""
 
-_SKIPPED = frozenset({DRY_RUN, NO_IDENTITY})
+_SKIPPED = frozenset({REHEARSAL, NO_IDENTITY})
 _DISABLED = frozenset({NO_COMPOSER, BAD_CONFIGURATION})
 
 
@@ -70,14 +66,43 @@ class Channel(NamedTuple):
     """Keeps a push back within quiet hours and tells whether it did; None where there are none."""
 
 
+class Served(NamedTuple):
+    """How a process that serves the hooks delivers."""
+
+    channel: Channel
+    cancel: Callable[[], None] | None
+    """Ends what composes; None where nothing does."""
+
+
+def served(  # noqa: PLR0913  (what differs between those who serve)
+    home: Home,
+    environ: Mapping[str, str],
+    base: str,
+    host: str,
+    send: Callable[[Notice], bool] | None,
+    gate: Gate,
+    *,
+    say: Callable[[str], None],
+    warn: Callable[[str], None],
+) -> Served:
+    """Return the channel of whoever serves the hooks, `notifyd` or the engine: it composes, and knows the labels."""
+    from sot_tui.notify import composer, labels  # noqa: PLC0415  (a hook that delivers by itself has neither)
+
+    model = composer.configured(environ)
+    writer = None if model is None else composer.Composer(model, environ, home.clock)
+    words = composer.words_by(writer, labels.Labels(home, base))
+    channel = Channel(home, base, host, send, say, warn, words, gate.keep)
+    return Served(channel, writer.cancel if writer else None)
+
+
 def deliver(channel: Channel, frame: Frame) -> bool:
     """Bring one event to its end, and tell whether it is settled: silent, rehearsed, held back or delivered."""
     event = frame.event
     decision = decide.decide(event)
-    if decision.outcome != decide.SEND:
-        _log(channel, event, Entry(decision.outcome, decision.reason))
-        return True
     is_dry = frame.dry_run or channel.send is None
+    if decision.outcome != decide.SEND:
+        _log(channel, event, Entry(decision.outcome, decision.reason, dry_run=is_dry))
+        return True
     words = _words(channel, event, is_dry=is_dry)
     notice = decide.notice(event, decision.urgency, frame.workspace, channel.host, words.label, words.body)
     if channel.send is None or is_dry:
@@ -87,14 +112,14 @@ def deliver(channel: Channel, frame: Frame) -> bool:
         came = HELD_BACK
     else:
         came = "" if channel.send(notice) else NOT_SENT
-    _log(channel, event, _entry(event, decision, notice, words, came))
+    _log(channel, event, _entry(event, decision, notice, words, came)._replace(dry_run=is_dry))
     return came != NOT_SENT
 
 
 def _words(channel: Channel, event: Event, *, is_dry: bool) -> Words:
     is_completion = event.kind == events.COMPLETION
     if is_dry:
-        return Words(error=DRY_RUN)
+        return Words(error=REHEARSAL)
     if is_completion and not decide.is_claimable(event):
         return Words(error=NO_IDENTITY)
     if channel.words is None:

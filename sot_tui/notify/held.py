@@ -12,7 +12,7 @@ import os
 
 from sot_tui.comm import config, jsonline, paths
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
-from sot_tui.notify import quiet
+from sot_tui.notify import decision_log, quiet
 from sot_tui.notify.decide import Notice
 
 if TYPE_CHECKING:
@@ -48,14 +48,23 @@ class Gate:
     """The quiet hours of one process; safe to call from any thread."""
 
     def __init__(self, home: Home, base: str, hours: Hours | None) -> None:
-        self._home, self._base, self.hours = home, base, hours
+        self._home, self._base, self._hours = home, base, hours
         self.path = f"{base}/{NAME}"
+
+    def hours(self) -> Hours | None:
+        """Return the quiet hours as they are now."""
+        return self._hours
+
+    def is_quiet(self) -> bool:
+        """Tell whether the hours are quiet now."""
+        return quiet.is_quiet(self.hours(), quiet.minute_of(self._home.clock.now()))
 
     def keep(self, notice: Notice) -> bool:
         """Keep a push back if it comes within the quiet hours, and tell whether it was."""
-        if self.hours is None:
+        hours = self.hours()
+        if hours is None:
             return False
-        if not quiet.holds(self.hours, notice.urgency, quiet.minute_of(self._home.clock.now())):
+        if not quiet.holds(hours, notice.urgency, quiet.minute_of(self._home.clock.now())):
             return False
         line = json.dumps(notice._asdict(), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         try:
@@ -82,9 +91,7 @@ class Gate:
 
         Raises the OSError of a file that cannot be read: what is in it is not known to be nothing.
         """
-        if self.hours is not None and quiet.is_quiet(self.hours, quiet.minute_of(self._home.clock.now())):
-            return None
-        if not self._home.disk.exists(self.path):
+        if not self._home.disk.exists(self.path) or self.is_quiet():
             return None
         lock = self._locked(0.0)
         if lock is None:
@@ -97,6 +104,10 @@ class Gate:
             delivered = send(told)
             if delivered:
                 self._home.disk.unlink(self.path)
+            from sot_tui.notify import own  # noqa: PLC0415  (most hooks that deliver by themselves tell of nothing)
+
+            came = "" if delivered else decision_log.NOT_SENT
+            decision_log.append_own(self._home, self._base, own.DIGEST, told, came)
             return Released(len(notices), told, delivered)
         finally:
             self._home.disk.close(lock)
@@ -143,9 +154,24 @@ class Gate:
         return [one for line in data.split(b"\n") if (one := _notice(line)) is not None]
 
 
+class _Settings(Gate):
+    """The quiet hours that the person's settings name: a change of them counts at once, in whatever process."""
+
+    def __init__(self, home: Home, environ: Mapping[str, str], base: str) -> None:
+        super().__init__(home, base, None)
+        self._environ = environ
+
+    def hours(self) -> Hours | None:
+        found = config.read(self._environ, self._home.disk)
+        # A file that cannot be read, or is half written, names no other hours: those that were known go on.
+        if not found.unread:
+            self._hours = quiet.hours_of(found)
+        return self._hours
+
+
 def gate_of(home: Home, environ: Mapping[str, str], base: str) -> Gate:
-    """Return the quiet hours that the person's settings name, as a process that reads them afresh goes by them."""
-    return Gate(home, base, quiet.hours_of(config.read(environ, home.disk)))
+    """Return the quiet hours of the person's settings, which are read anew whenever somebody asks for them."""
+    return _Settings(home, environ, base)
 
 
 def _notice(line: bytes) -> Notice | None:

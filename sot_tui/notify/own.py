@@ -35,9 +35,16 @@ FIRST_PAUSE, LONGEST_PAUSE = 30.0, 900.0
 LIFE_SECS = 86400.0
 """A push that could not be sent for a day is no news any more."""
 
-MAIL, LOCK, DIGEST = "Mail", "WedgedLock", "Digest"
+MAIL, LOCK, DIGEST, TEST = "Mail", "WedgedLock", "Digest", "Test"
 """What a push is about, as the decision log names it."""
-REASONS = {MAIL: "mail to the operator", LOCK: "wedged registry lock", DIGEST: "quiet hours are over"}
+REASONS = {
+    MAIL: "mail to the operator",
+    LOCK: "wedged registry lock",
+    DIGEST: "quiet hours are over",
+    TEST: "asked for as a test",
+}
+TRIED_AGAIN = frozenset({MAIL, LOCK, DIGEST})
+"""What is sent again when the topic did not take it; a person who asks for a test is told, and asks again."""
 HARNESS = "sot-tui"
 """Whose events these are, as the decision log names it."""
 
@@ -147,8 +154,13 @@ def failed(book: Book, push: Push, now: float) -> Book:
     """Return the book after a failed try; what is too old is given up."""
     if now - push.made >= LIFE_SECS:
         return settled(book, push)
-    pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(push.tries, 10))
-    return _changed(book, push.key, push._replace(begun=False, tries=push.tries + 1, after=now + pause))
+    after = now + pause(push.tries)
+    return _changed(book, push.key, push._replace(begun=False, tries=push.tries + 1, after=after))
+
+
+def pause(tries: int) -> float:
+    """Return the seconds to wait after a try that failed, and so many before it."""
+    return min(LONGEST_PAUSE, FIRST_PAUSE * float(1 << min(tries, 10)))
 
 
 def cut_short(book: Book) -> tuple[Book, int]:

@@ -71,6 +71,10 @@ class Sender:
             status = self._attempt(notice, deadline)
         return Sent(0 < status < _SUCCESS_BELOW, status)
 
+    def delivers(self, notice: Notice) -> bool:
+        """Send one push and tell whether the topic took it."""
+        return self.send(notice).delivered
+
     def _wait_for_patience(self, deadline: float) -> bool:
         with self._lock:
             not_before = self._not_before

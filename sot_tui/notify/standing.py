@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 
-from sot_tui.comm import jsonline
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
-from sot_tui.notify import decide, decision_log, delivery, held, quiet, server, settings
+from sot_tui.notify import decided, decision_log, held, quiet, server, settings
+from sot_tui.notify.decided import Came
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 LOG_BYTES = 1 << 16
 """Bytes of the decision log that are looked at, from its end: some two hundred decisions."""
-SENT, FAILED, HELD_BACK = "sent", "not delivered", "held back"
+_PUSHES = frozenset({Came.SENT, Came.FAILED, Came.HELD_BACK})
+"""What came of an event that was a push; a rehearsal is none, and neither is a decision to push nothing."""
 
 
 class Last(NamedTuple):
@@ -78,24 +79,7 @@ def _last(home: Home, path: str) -> Last | None:
     finally:
         home.disk.close(descriptor)
     for line in reversed(data.split(b"\n")):
-        found = _of_line(line)
-        if found is not None:
-            return found
+        found = decided.of_line(line)
+        if found is not None and found.came in _PUSHES and found.at:
+            return Last(found.at, found.came.value, found.reason)
     return None
-
-
-def _of_line(line: bytes) -> Last | None:
-    """Return the result in one line; none for a silent event, a rehearsal, or what is only the end of a line."""
-    try:
-        said = jsonline.decode_object(line)
-    except jsonline.NotStrict:
-        return None
-    reason, at = said.get("reason"), said.get("time")
-    if said.get("outcome") != decide.SEND or not (isinstance(reason, str) and isinstance(at, str)):
-        return None
-    if said.get("composition_error") == delivery.DRY_RUN:
-        return None
-    for suffix, result in ((delivery.NOT_SENT, FAILED), (delivery.HELD_BACK, HELD_BACK)):
-        if reason.endswith(suffix):
-            return Last(at, result, reason.removesuffix(suffix))
-    return Last(at, SENT, reason)

@@ -265,6 +265,7 @@ def _hooks(home: Home, agent: str) -> Hooks:
 def _notifier(home: Home, settings: Config) -> doctor.Notifier:
     """Return how the pushes stand; nobody is dialled and nothing is sent."""
     from sot_tui.notify import standing  # noqa: PLC0415  (what serves is heavy, and a usage error needs none)
+    from sot_tui.notify.decided import Came  # noqa: PLC0415
 
     found = standing.standing(home, os.environ, settings)
     serves, last = found.server, found.last
@@ -276,7 +277,7 @@ def _notifier(home: Home, settings: Config) -> doctor.Notifier:
         found.quiet_now,
         found.held,
         f"{last.result} at {last.at}" if last else "",
-        last is not None and last.result == standing.FAILED,
+        last is not None and last.result == Came.FAILED.value,
     )
 
 

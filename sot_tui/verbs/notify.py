@@ -145,19 +145,14 @@ def _deliver_here(home: Home, options: Options, target: Target | None, frame: Fr
     # What sends is only loaded where the daemon did not take the event.
     from sot_tui.notify.delivery import Channel, deliver  # noqa: PLC0415
 
-    host = settings.host(home)
-    send = None
-    if target is not None:
-        from sot_tui.notify.sender import Sender  # noqa: PLC0415
-
-        sender = Sender(target, host, home.clock)
-        send = lambda notice: sender.send(notice).delivered  # noqa: E731  (one word of what the sender says)
-    base = options.base or settings.state_base(os.environ)
-    if send is None:
-        deliver(Channel(home, base, host, send, say, tell), frame)
+    host, base = settings.host(home), options.base or settings.state_base(os.environ)
+    if target is None:
+        deliver(Channel(home, base, host, None, say, tell), frame)
         return
     from sot_tui.notify import held  # noqa: PLC0415  (a rehearsal holds nothing back)
+    from sot_tui.notify.sender import Sender  # noqa: PLC0415
 
+    send = Sender(target, host, home.clock).delivers
     gate = held.gate_of(home, os.environ, base)
     deliver(Channel(home, base, host, send, say, tell, keep=gate.keep), frame)
     with suppress(OSError):  # what cannot be read now is told by whoever can
@@ -170,11 +165,16 @@ def _test(home: Home) -> int:
     if target is None:
         tell("sot-tui notify: no ntfy URL configured: set STEWARD_NTFY_URL, or STEWARD_NTFY_URL_FILE to a file with it")
         return Exit.FAILED
-    from sot_tui.notify.decide import INFO, Notice  # noqa: PLC0415  (a hook does not need it here)
+    from sot_tui.notify import decision_log, own  # noqa: PLC0415  (a hook does not need it here)
+    from sot_tui.notify.decide import INFO, Notice  # noqa: PLC0415
     from sot_tui.notify.sender import Sender  # noqa: PLC0415
 
     host = settings.host(home)
-    sent = Sender(target, host, home.clock).send(Notice(f"sot-tui · {host}", "A push for a test.", INFO))
+    notice = Notice(f"sot-tui · {host}", "A push for a test.", INFO)
+    sent = Sender(target, host, home.clock).send(notice)
+    came = "" if sent.delivered else decision_log.NOT_SENT
+    if not decision_log.append_own(home, settings.state_base(os.environ), own.TEST, notice, came):
+        tell("sot-tui notify: the decision log could not be written")
     if sent.delivered:
         say(f"delivered: the server answered {sent.status}\n")
         return Exit.OK

@@ -55,21 +55,14 @@ def _serve(home: Home, base: str, target: Target | None) -> int:
     import signal  # noqa: PLC0415  (only what serves needs these)
     from threading import Event as Flag, Thread  # noqa: PLC0415
 
-    from sot_tui.notify import composer, held, labels, server  # noqa: PLC0415
-    from sot_tui.notify.delivery import Channel  # noqa: PLC0415
+    from sot_tui.notify import delivery, held, server  # noqa: PLC0415
     from sot_tui.notify.sender import Sender  # noqa: PLC0415
 
     host = settings.host(home)
-    send = None
-    if target is not None:
-        sender = Sender(target, host, home.clock)
-        send = lambda notice: sender.send(notice).delivered  # noqa: E731  (one word of what the sender says)
-    model = composer.configured(os.environ)
-    writer = None if model is None else composer.Composer(model, os.environ, home.clock)
+    send = None if target is None else Sender(target, host, home.clock).delivers
     gate = held.gate_of(home, os.environ, base)
-    words = composer.words_by(writer, labels.Labels(home, base))
-    channel = Channel(home, base, host, send, say, tell, words, gate.keep)
-    serving = server.Server(channel, tell, cancel=writer.cancel if writer else None)
+    served = delivery.served(home, os.environ, base, host, send, gate, say=say, warn=tell)
+    serving = server.Server(served.channel, tell, cancel=served.cancel)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: serving.stop())
     try:
@@ -93,12 +86,17 @@ def _serve(home: Home, base: str, target: Target | None) -> int:
 
 def _release(gate: Gate, host: str, send: Callable[[Notice], bool], over: Event) -> None:
     """Send the digest of what quiet hours held back, each time they are over, until this daemon is."""
-    from sot_tui.notify import held  # noqa: PLC0415  (as above)
+    from sot_tui.notify import held, own  # noqa: PLC0415  (as above)
 
-    pause = 0.0
+    pause, refused = 0.0, 0
     while not over.wait(pause):
         pause = held.RELEASE_SECS
         try:
-            gate.release(host, send)
+            released = gate.release(host, send)
         except OSError:
             tell("steward notifyd: what quiet hours held back could not be read")
+            continue
+        if released is None or released.delivered:
+            refused = 0
+        else:
+            pause, refused = own.pause(refused), refused + 1

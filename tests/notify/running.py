@@ -29,7 +29,7 @@ _TOLD = re.compile(
 class Notifyd:
     """A daemon that runs; what it says on stderr is looked at line by line and not kept."""
 
-    def __init__(self, url: str, **more: str) -> None:
+    def __init__(self, url: str, words: tuple[str, ...] = (), **more: str) -> None:
         # No program composes, unless a test names one.
         environ = {**os.environ, "STEWARD_NTFY_URL": url, "STEWARD_HELPER_BIN": "", **more}
         self.path = f"{os.environ['XDG_RUNTIME_DIR']}/steward/notifyd.sock"
@@ -39,7 +39,7 @@ class Notifyd:
         self.secrets: list[bytes] = []
         """Lines with a word that stands in no log."""
         self.process = subprocess.Popen(
-            [COMMAND, "notifyd"], env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [COMMAND, "notifyd", *words], env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
         self._reader = Thread(target=self._read)
         self._reader.start()

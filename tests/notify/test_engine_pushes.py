@@ -14,15 +14,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sot_tui.comm import config, frames, inbox
+from sot_tui.comm import frames, inbox
 from sot_tui.comm.clock import stamp
-from sot_tui.comm.fleet import Fleet, LockPhase, LockState, Mail, MailCount
+from sot_tui.comm.fleet import Fleet, LockPhase, LockState, Mail, MailCount, Stance
 from sot_tui.comm.home import Home
 from sot_tui.engine import pushing, service
 from sot_tui.engine.client import ReadEvents, What
 from sot_tui.engine.pushing import Pusher
 from sot_tui.engine.service import Engine
 from sot_tui.notify import decision_log, event as events, held, own, server, settings
+from sot_tui.notify.decide import Notice
 from tests.e2e.box import COMMAND
 from tests.notify.pieces import PI_TURN, fields, line
 from tests.notify.running import ACCEPTED, DUPLICATE, Notifyd
@@ -317,7 +318,7 @@ async def test_mail_when_the_topic_fails_then_the_push_waits_and_survives_a_rest
     async with engine(home, topic) as one:
         await until(lambda: is_begun(home), "the first look")
         mail(home, "please look")
-        await until_said(one, "a push was not delivered (mail to the operator); it is tried again")
+        await until_said(one, "was not delivered (mail to the operator); it is tried again")
     (waits,) = book(home)["waiting"]
     assert (waits["tries"], waits["begun"]) == (1, False)
     monkeypatch.setattr(own, "due", lambda book, _now: next(iter(book.waiting), None))  # its pause is over
@@ -339,7 +340,7 @@ async def test_mail_when_the_topic_asked_a_hooks_push_for_patience_then_it_waits
         assert await asked(line(fields(PI_TURN))) == ACCEPTED
         await until(log, "the hook's push has failed")
         mail(home, "please look")
-        await until_said(one, "a push was not delivered (mail to the operator); it is tried again")
+        await until_said(one, "was not delivered (mail to the operator); it is tried again")
     assert topic.bodies == ["assistant"]
     assert [each["tries"] for each in book(home)["waiting"]] == [1]
 
@@ -392,11 +393,56 @@ async def test_mail_when_it_comes_in_quiet_hours_then_one_digest_after_them(comm
     assert topic.got == []
     set_up("")
     async with engine(home, topic) as one:
-        await until_said(one, "the quiet hours are over: one digest of 2 pushes was sent")
+        await until(lambda: topic.got, "the digest")
+        await until_said(one, "“2 pushes held back in quiet hours · ")
     (digest,) = topic.got
     assert digest.headers["title"].startswith("2 pushes held back in quiet hours · ")
     assert "please look" in digest.body
     assert log()[-1]["reason"] == "quiet hours are over"
+
+
+async def test_quiet_hours_when_the_settings_change_then_they_count_without_a_restart(
+    comm_home: Path, topic: Ntfy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held, "RELEASE_SECS", 0.05)
+    home = put(comm_home)
+    async with engine(home, topic) as one:
+        await until_said(one, "the hooks' pushes are taken at")
+        set_up(f'quiet_hours = "{around_now(quiet_now=True)}"\n')
+        assert await asked(line(fields(PI_TURN))) == ACCEPTED
+        await until_said(one, "is held back until the quiet hours are over")
+        set_up("quiet_hours = ")  # half of a file says nothing of the hours
+        assert await asked(line(fields(PI_TURN._replace(completion_id="c2")))) == ACCEPTED
+        await until(lambda: len(log()) > 1, "the second decision")
+        assert log()[-1]["reason"].endswith("(held back: quiet hours)")
+        assert topic.got == []
+        set_up("")
+        await until(lambda: topic.got, "the digest")
+        await until_said(one, "was sent (quiet hours are over)")
+    assert [each.headers["title"].partition(" · ")[0] for each in topic.got] == ["2 pushes held back in quiet hours"]
+
+
+async def test_pushes_when_the_decision_log_cannot_be_written_then_said_and_sent_all_the_same(
+    comm_home: Path, topic: Ntfy
+) -> None:
+    home = put(comm_home)
+    Path(settings.state_base(os.environ), decision_log.NAME).mkdir(parents=True)
+    async with engine(home, topic) as one:
+        await until(lambda: is_begun(home), "the first look")
+        mail(home, "please look")
+        await until(lambda: topic.bodies == ["please look"], "the push")
+        await until_said(one, "mail to the operator: the decision log could not be written")
+
+
+async def test_decisions_when_the_engine_only_looks_then_they_are_told_there_too(comm_home: Path) -> None:
+    """A window that may not write is one that a person reads, too; the log is a file of this box."""
+    home, base = put(comm_home), settings.state_base(os.environ)
+    async with Engine(home, environ(None), only_look="it may not", tick_s=0.1) as one:
+        await until(one.decisions.is_set, "the first look at the log")
+        assert one.fleet.stance is not Stance.HOST
+        notice = Notice("T", "b", "info")
+        assert decision_log.append_own(home, base, own.MAIL, notice)
+        await until_said(one, "“T” was sent (mail to the operator)")
 
 
 async def test_engine_when_it_hands_over_to_a_daemon_then_that_serves_and_tells_nothing_twice(
@@ -452,7 +498,6 @@ def _pusher(home: Home, topic: Ntfy, fleet: Fleet) -> Pusher:
     return Pusher(
         home,
         environ(topic),
-        config.read(os.environ),
         settings.Target(topic.url, ""),
         what="daemon",
         fleet=lambda: fleet,

@@ -12,7 +12,7 @@ from sot_tui.comm.errors import Unreadable
 from sot_tui.comm.home import Home
 from sot_tui.notify import decision_log, event as events, own
 from sot_tui.notify.decide import SEND, SILENT
-from sot_tui.notify.following import LOOK_BYTES, Following, of_line
+from sot_tui.notify.following import LOOK_BYTES, LOST, Following, of_line
 
 if TYPE_CHECKING:
     from sot_tui.notify.following import News
@@ -69,6 +69,65 @@ def test_news_when_it_was_put_aside_then_the_rest_of_it_comes_first(log: Log) ->
     log.add("c")
     assert log.news() == sent("b", "c")
     assert log.news() == []
+
+
+def put_aside(log: Log) -> None:
+    log.file.rename(f"{log.file}.1")
+
+
+def test_news_when_it_was_put_aside_twice_then_nothing_of_either_is_lost_and_that_more_may_be_is_said(log: Log) -> None:
+    log.add("long before")
+    put_aside(log)
+    log.news()
+    log.add("a")
+    assert log.news() == sent("a")
+    log.add("b")
+    put_aside(log)
+    log.add("c")
+    put_aside(log)
+    log.add("d")
+    assert log.news() == [*sent("b"), LOST, *sent("c", "d")]
+    log.add("e")
+    assert log.news() == sent("e")
+
+
+def test_news_when_it_is_removed_beside_an_older_one_then_that_is_no_news(log: Log) -> None:
+    log.add("long before")
+    put_aside(log)
+    log.add("before")
+    log.news()
+    log.file.unlink()
+    log.add("new")
+    assert log.news() == sent("new")
+
+
+def test_news_when_a_look_fails_half_way_then_the_next_one_tells_all(log: Log) -> None:
+    log.news()
+    log.add("a")
+    log.news()
+    log.add("b")
+    put_aside(log)
+    log.file.mkdir()
+    with pytest.raises(Unreadable):
+        log.news()
+    log.file.rmdir()
+    log.add("c")
+    assert log.news() == sent("b", "c")
+
+
+def test_following_when_it_is_closed_then_no_file_is_left_open(log: Log) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    log.add("a")
+    for _ in range(3):
+        log.news()
+        log.add("b")
+        put_aside(log)
+        log.add("c")
+        put_aside(log)
+        log.add("d")
+    log.news()
+    log.following.close()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_news_when_it_was_cut_or_is_another_one_then_it_is_read_from_its_start(log: Log) -> None:
@@ -138,8 +197,22 @@ def line(**said: object) -> bytes:
             ("pi stop is held back until the quiet hours are over (r)", True, True),
         ),
         (line(outcome=SEND, title="a\x1b]0;b\x07"), ("“a␛]0;b␇” was sent (r)", True, True)),
-        (line(harness=own.HARNESS), None),
-        (line(outcome=SEND, composition_error="dry run"), None),
+        (line(harness=own.HARNESS, event=own.MAIL, outcome=SEND, title="T"), ("“T” was sent (r)", True, True)),
+        (
+            line(harness=own.HARNESS, event=own.MAIL, outcome=SEND, title="T", reason="r (send failed)"),
+            ("“T” was not delivered (r); it is tried again", False, True),
+        ),
+        (
+            line(harness=own.HARNESS, event=own.TEST, outcome=SEND, title="T", reason="r (send failed)"),
+            ("“T” was not delivered (r)", False, True),
+        ),
+        (
+            line(outcome=SEND, title="T", composition_error="dry run"),
+            ("a rehearsal of “T”: nothing was sent (r)", True, False),
+        ),
+        (line(outcome=SEND, dry_run=True), ("a rehearsal of pi stop: nothing was sent (r)", True, False)),
+        (line(dry_run=True), ("a rehearsal of pi stop: nothing was sent (r)", True, False)),
+        (line(outcome=SEND, dry_run="yes"), ("pi stop was sent (r)", True, True)),
         (line(reason=7), None),
         (b"[]", None),
         (b"", None),
@@ -148,7 +221,23 @@ def line(**said: object) -> bytes:
 )
 def test_line_when_it_is_read_then_says_what_came_of_it(data: bytes, words: tuple[object, ...] | None) -> None:
     found: News | None = of_line(data)
-    assert (None if found is None else tuple(found)) == words
+    assert (None if found is None else (found.words, found.good, found.pushed)) == words
+
+
+@pytest.mark.parametrize(
+    ("at", "seconds"),
+    [
+        ("1970-01-01T00:00:01.500000Z", 1.5),
+        ("1970-01-01T02:00:01.123456789+02:00", 1.123456),
+        ("1970-01-01T00:00:02", 2.0),
+        ("yesterday", None),
+        (7, None),
+    ],
+)
+def test_line_when_it_says_when_then_that_is_its_moment(at: object, seconds: float | None) -> None:
+    found = of_line(line(time=at))
+    assert found is not None
+    assert found.at == seconds
 
 
 def test_words_when_they_are_long_then_are_cut() -> None:

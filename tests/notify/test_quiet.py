@@ -225,6 +225,11 @@ def test_notifyd_when_quiet_then_accepted_and_held_and_the_next_one_sends_one_di
             "3 pushes held back in quiet hours",
             "project",
         ]
+        reasons = [json.loads(each)["reason"] for each in Path(base(), decision_log.NAME).read_text().splitlines()]
+        assert "quiet hours are over" in reasons
+        settings(f'quiet_hours = "{around_now(quiet_now=True)}"\n')  # a change counts at once
+        assert daemon.answer(line(fields(PI_TURN._replace(completion_id="later")))) == ACCEPTED
+        assert len(topic.got) == 3
     finally:
         daemon.end()
 

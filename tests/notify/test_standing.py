@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,16 +13,15 @@ import pytest
 from sot_tui.comm import doctor
 from sot_tui.comm.doctor import Level, Notifier
 from sot_tui.comm.home import home_here
-from sot_tui.notify import decision_log, frame as frames, own, server, standing
+from sot_tui.notify import decided, decision_log, frame as frames, own, server, standing
+from sot_tui.notify.decided import Came, Decided
 from sot_tui.notify.decision_log import Entry
 from tests.e2e.box import COMMAND
 from tests.notify.pieces import PI_TURN, fields, line
 from tests.notify.running import ACCEPTED, Notifyd
-from tests.notify.test_quiet import around_now, base, settings
+from tests.notify.test_quiet import around_now, base, settings, until
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.notify.ntfy import Ntfy
 
 NOBODY = Notifier(
@@ -91,9 +91,9 @@ def test_notifier_when_a_daemon_serves_in_quiet_hours_then_who_what_and_how_many
 def test_last_push_when_the_log_ends_in_others_then_the_last_one_that_was_decided_to_be_sent() -> None:
     home = home_here()
 
-    def log(outcome: str, reason: str, error: str = "") -> None:
-        event = own.as_event(own.MAIL, "k")
-        assert decision_log.append(home, base(), event, Entry(outcome, reason, composition_error=error))
+    def log(outcome: str, reason: str, error: str = "", *, dry_run: bool = False) -> None:
+        entry = Entry(outcome, reason, composition_error=error, dry_run=dry_run)
+        assert decision_log.append(home, base(), own.as_event(own.MAIL, "k"), entry)
 
     def last() -> tuple[str, str] | None:
         found = standing._last(home, f"{base()}/{decision_log.NAME}")
@@ -107,9 +107,76 @@ def test_last_push_when_the_log_ends_in_others_then_the_last_one_that_was_decide
     log("send", "permission prompt (send failed)")
     log("silent", "session end")
     log("send", "root completion (enrichment skipped: dry run)", "dry run")
+    log("send", "permission prompt", dry_run=True)
     with open(f"{base()}/{decision_log.NAME}", "ab") as file:
         file.write(b'{"outcome":"send","reason":"tor')
     assert last() == ("not delivered", "permission prompt")
+
+
+PERMISSION = {
+    "hook_event_name": "Notification",
+    "notification_type": "permission_prompt",
+    "session_id": "s",
+    "message": "Allow it?",
+    "cwd": "/work/project",
+}
+TURN = {"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": "built", "cwd": "/work/project"}
+WITHIN = {**TURN, "agent_id": "a"}
+
+
+def hooked(payload: dict[str, str], *words: str, **more: str) -> None:
+    subprocess.run(
+        [COMMAND, "notify", "--harness", "claude-code", *words],
+        input=json.dumps(payload).encode(),
+        env={**os.environ, **more},
+        check=True,
+        timeout=50,
+    )
+
+
+def decisions() -> list[Decided]:
+    lines = Path(base(), decision_log.NAME).read_bytes().splitlines()
+    return [one for line in lines if (one := decided.of_line(line))]
+
+
+@pytest.mark.parametrize("payload", [PERMISSION, TURN, WITHIN], ids=["need", "turn", "agent"])
+@pytest.mark.parametrize("by", ["hook", "daemon"])
+def test_rehearsal_when_it_is_of_anything_then_is_never_told_as_a_push(
+    payload: dict[str, str], by: str, topic: Ntfy
+) -> None:
+    if by == "hook":
+        hooked(payload, "--dry-run", STEWARD_NTFY_URL=topic.url)
+    else:
+        daemon = Notifyd(topic.url, words=("--dry-run",))
+        try:
+            hooked(payload, STEWARD_NTFY_URL=topic.url)
+            until(lambda: os.path.exists(f"{base()}/{decision_log.NAME}"), "the decision")
+        finally:
+            daemon.end()
+    assert [one.came for one in decisions()] == [Came.REHEARSED]
+    assert topic.got == []
+    assert info(STEWARD_NTFY_URL=topic.url)["last"] is None
+    assert findings(STEWARD_NTFY_URL=topic.url)["pushes"][1].endswith("last push: none")
+
+
+def test_rehearsal_when_a_frame_asks_for_it_then_is_told_as_one(topic: Ntfy) -> None:
+    """Contract, Framing: "dry_run is the only optional key"."""
+    daemon = Notifyd(topic.url)
+    try:
+        assert daemon.answer(frames.encode(frames.Frame(PI_TURN, "", dry_run=True))) == ACCEPTED
+    finally:
+        daemon.end()
+    assert [one.came for one in decisions()] == [Came.REHEARSED]
+
+
+def test_test_when_it_went_out_then_it_is_the_last_push(topic: Ntfy) -> None:
+    assert ran("notify", "test", STEWARD_NTFY_URL=topic.url) == "delivered: the server answered 200\n"
+    last = info()["last"]
+    assert (last["result"], last["reason"]) == ("sent", "asked for as a test")
+    topic.script = [403]
+    ran("notify", "test", STEWARD_NTFY_URL=topic.url)
+    assert info()["last"]["result"] == "not delivered"
+    assert "not delivered" in findings(STEWARD_NTFY_URL=topic.url)["pushes"][1]
 
 
 @pytest.mark.parametrize("words", ["", "12 99", "x 99 notifyd", "1 99 notifyd more", "12 99 notifyd"])
