@@ -13,7 +13,6 @@ import os
 import re
 import sys
 from contextlib import suppress
-from functools import lru_cache
 
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.proof import UNREAD
@@ -111,16 +110,32 @@ def home_mount(home: Home) -> Mount | None:
 
 
 def mount_under(home: Home, path: str) -> Mount | None:
-    """Return the mount that a path lies on (Linux), or None when it cannot be read or told."""
+    """Return the mount that a path lies on (Linux), or None when it cannot be read or told.
+
+    Every filing asks anew. While the mounts are the same and the path leads to the same folder, so is the answer, and
+    the path is not walked again: the folder's file system is the one whose lock and reads are asked about.
+    """
+    disk = home.disk
     try:
-        return _mount_in(home.disk.mount_table(), home.disk.real_path(path))
+        table = disk.mount_table()
+        with suppress(FileNotFoundError):
+            folder = disk.target_stat(path)
+            known = _known.get(path)
+            if known and known[0] is table and known[1:3] == (folder.st_dev, folder.st_ino):
+                return known[3]
+            mount = mount_of(disk.real_path(path), parse_mountinfo(table))
+            if len(_known) >= _KNOWN_LIMIT:
+                _known.clear()
+            _known[path] = (table, folder.st_dev, folder.st_ino, mount)
+            return mount
+        return mount_of(disk.real_path(path), parse_mountinfo(table))
     except OSError:
         return None
 
 
-@lru_cache(maxsize=4)  # every filing asks anew, and finds the same bytes
-def _mount_in(mountinfo: bytes, path: str) -> Mount | None:
-    return mount_of(path, parse_mountinfo(mountinfo))
+_KNOWN_LIMIT = 8
+"""Folders whose mount is kept in mind; a process asks about two or three."""
+_known: dict[str, tuple[bytes, int, int, Mount | None]] = {}
 
 
 def proves_fresh_reads(home: Home) -> bool:

@@ -97,6 +97,23 @@ def test_lock_identity_when_the_inbox_folder_is_a_mount_of_its_own_then_that_one
     assert mounts.lock_identity(home) == "none@m1"
 
 
+def test_lock_identity_when_mounts_or_folder_become_others_then_it_is_asked_anew(comm_home: Path) -> None:
+    """What was found for a folder counts while its mounts and the folder itself are the same, and no longer."""
+    near, far = comm_home.parent / "near", comm_home.parent / "far"
+    for place in (near, far):
+        (place / "inbox").mkdir(parents=True)
+    comm_home.symlink_to(near)
+    nfs = b"2 1 0:9 / %s rw - nfs4 nas:/home rw,vers=4.2,local_lock=none\n" % os.fsencode(far)
+    disk = MountedDisk(ROOT + nfs)
+    home = Home(str(comm_home), disk=disk, procs=Machine("m1"))
+    assert [mounts.lock_identity(home) for _ in "ab"] == ["local m1", "local m1"]
+    comm_home.unlink()
+    comm_home.symlink_to(far)
+    assert [mounts.lock_identity(home) for _ in "ab"] == ["nfs4 nas:/home", "nfs4 nas:/home"]
+    disk.mountinfo = ROOT + nfs.replace(b"nas:/home", b"nas:/other")
+    assert mounts.lock_identity(home) == "nfs4 nas:/other"
+
+
 def test_lock_identity_when_the_mounts_cannot_be_told_then_none_of_a_mount(comm_home: Path) -> None:
     assert mounts.lock_identity(Home(str(comm_home), MountedDisk(b"garbage"), procs=Machine())) == "none@m1"
 
