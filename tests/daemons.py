@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sot_tui.comm import ancestry
 from sot_tui.comm.fleet import Fleet
 from sot_tui.engine.client import NotLive
-from sot_tui.engine.filer import no_links
 from sot_tui.engine.server import Server, Site
 from tests.caller import DEADLINE_S
 from tests.rowbook import RowBook
@@ -79,7 +78,7 @@ async def daemon(
     *,
     rows: RowBook | None = None,
     environ: Mapping[str, str] | None = None,
-    offers: Offers = no_links,
+    offers: Offers | None = None,
     no_person: Callable[[Home, int], str] = ancestry.not_a_person,
     path: str = "",
 ) -> AsyncIterator[Daemon]:

@@ -43,6 +43,8 @@ _STDERR_LIMIT = 4096
 """Bytes of what a transport says when no answer came."""
 
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3")
+OWN_CONNECTION = ("-o", "ControlMaster=no", "-o", "ControlPath=none")
+"""What keeps a connection from being another one's, whatever the person's own settings say: each ends by itself."""
 _PRELUDE = 'PATH="$HOME/.local/share/sot/bin:$HOME/.cargo/bin:$HOME/.local/bin:$PATH"'
 
 
@@ -188,8 +190,13 @@ def ask(
 def _hello(asker: Caller, endpoint: str) -> bytes:
     # Another box's daemon has another comm home, by another path or by the same.
     comm_home = asker.comm_home if endpoint.startswith("unix:") else ""
+    return hello(asker._replace(comm_home=comm_home))
+
+
+def hello(asker: Caller, client_id: str = "sot-comm") -> bytes:
+    """Return the first frame of a connection; `client_id` names the client in logs."""
     said = {
-        "client_id": "sot-comm",
+        "client_id": client_id,
         "last_seen_revision": 0,
         "protocol": PROTOCOL,
         "app_version": "comm",
@@ -197,7 +204,7 @@ def _hello(asker: Caller, endpoint: str) -> bytes:
         "os_user": f"uid:{os.geteuid()}",
         "role": asker.role,
         "name": asker.name,
-        **({"comm_home": comm_home} if comm_home else {}),
+        **({"comm_home": asker.comm_home} if asker.comm_home else {}),
     }
     return encode(1, "req", "hello", said)
 
@@ -394,9 +401,12 @@ class _Bridge:
 
 
 def bridge_command(where: Remote, *, shared: tuple[str, ...]) -> list[str]:
-    """Return the command that runs another box's bridge; `shared` are the options of a connection that is kept."""
+    """Return the command that runs another box's bridge; `shared` says how its connection is to others.
+
+    The target stands behind `--`, so that no name of a box is ever read as an option.
+    """
     bridge = "sotd stdio-bridge" + (f" --host {where.host}" if where.host else "")
-    return [*_SSH, *shared, where.target, f"{_PRELUDE}; {bridge}"]
+    return [*_SSH, *shared, "--", where.target, f"{_PRELUDE}; {bridge}"]
 
 
 def _shared_connection() -> tuple[str, ...]:

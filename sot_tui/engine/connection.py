@@ -2,7 +2,8 @@
 
 Daemon wire 2: a line that is no envelope, or is too long, ends the connection, for nothing behind it can be trusted;
 the raw bytes that follow a frame are read and dropped; a peer that does not take one frame within its time is dropped.
-An answer waits until the one before it is taken, so only events can pile up, and they have a bound.
+An answer waits until the one before it is taken, so only events can pile up, and they have a bound. Both ends use it: a
+daemon for its clients, and a box for its link to the hub.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Dropped(Exception):
 
 class _Out(NamedTuple):
     data: bytes
-    taken: asyncio.Future[None] | None
-    """Done when the peer has taken it; None for an event, which nobody waits for."""
+    taken: asyncio.Future[bool] | None
+    """Done when the peer has taken it, or is gone: whether any of it was sent. None for an event."""
 
 
 class Connection:
@@ -70,10 +71,25 @@ class Connection:
 
     # -- in ----------------------------------------------------------------------------------------------------------
 
-    async def frame(self) -> Frame | None:
-        """Return the next frame, None at the end; raises Dropped for what is no frame."""
+    async def frame(self, *, greeting: bool = False) -> Frame | None:
+        """Return the next frame, None at the end; raises Dropped for what is no frame.
+
+        `greeting` passes over lines that are none, as a login's words before the first one.
+        """
+        while True:
+            found = await self._next()
+            if found is None:
+                return None
+            frame = wire.decode(found)
+            if frame is not None and frame.number >= 0 and frame.kind in {"req", "res", "evt"}:
+                return frame
+            if not greeting:
+                raise Dropped("a line is no envelope")
+
+    async def _next(self) -> bytes | None:
+        """Return the next line without its end, None when there is no more."""
         try:
-            line = await self._reader.readuntil(b"\n")
+            return (await self._reader.readuntil(b"\n"))[:-1]
         except asyncio.IncompleteReadError as error:
             if error.partial:
                 raise Dropped("it ended within a frame") from error
@@ -82,10 +98,6 @@ class Connection:
             raise Dropped(f"a line is longer than {wire.FRAME_LIMIT} bytes") from error
         except OSError as error:
             raise Dropped("") from error
-        found = wire.decode(line[:-1])
-        if found is None or found.number < 0 or found.kind not in {"req", "res", "evt"}:
-            raise Dropped("a line is no envelope")
-        return found
 
     async def skip(self, count: int) -> None:
         """Read and drop the raw bytes that follow a frame."""
@@ -102,12 +114,24 @@ class Connection:
 
     async def answer(self, data: bytes) -> None:
         """Send an answer, and wait until the peer has taken it."""
+        await self.send(data)
+
+    def send(self, data: bytes) -> asyncio.Future[bool]:
+        """Send a frame; the result, once the peer has taken it or is gone, is whether any of it was sent."""
+        taken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         if self._closed:
-            return
-        taken = asyncio.get_running_loop().create_future()
-        self._out.append(_Out(data, taken))
-        self._more.set()
-        await taken
+            taken.set_result(False)
+        else:
+            self._out.append(_Out(data, taken))
+            self._more.set()
+        return taken
+
+    def withdraw(self, taken: asyncio.Future[bool]) -> bool:
+        """Send a frame no more, since nobody waits for what comes of it; False when it is on its way already."""
+        left = deque(out for out in self._out if out.taken is not taken)
+        withdrawn, self._out = len(left) < len(self._out), left
+        taken.cancel()
+        return withdrawn
 
     def tell(self, data: bytes) -> None:
         """Send an event; a peer with too many that it has not taken is dropped."""
@@ -141,7 +165,7 @@ class Connection:
             if out.taken is None:
                 self._waiting_bytes -= len(out.data)
             elif not out.taken.done():
-                out.taken.set_result(None)
+                out.taken.set_result(True)
 
     async def flushed(self) -> None:
         """Wait until everything there is to write was taken."""
@@ -153,16 +177,21 @@ class Connection:
             return
         self._closed, self.why = True, why
         self._writer.transport.abort()
+        self._let_go()
+        self._more.set()
+
+    def _let_go(self) -> None:
+        """Let nobody wait for what will not be sent any more."""
         while self._out:
             out = self._out.popleft()
             if out.taken is not None and not out.taken.done():
-                out.taken.set_result(None)
-        self._more.set()
+                out.taken.set_result(False)
 
     async def close(self) -> None:
         """End the connection once what was written is on its way."""
         if not self._closed:
             self._closed = True
+            self._let_go()
             self._more.set()
             self._writer.close()
         with suppress(OSError, TimeoutError):

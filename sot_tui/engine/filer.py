@@ -2,9 +2,10 @@
 
 Contract, Sending: every daemon compares its own lock manager with line 1 of the record at each filing; a match appends
 (never on bare `none`), a guest forwards anything else to the hub, once, and answers with the hub's own verdict, and the
-hub refuses it with the recovery named. `ok` means that the line is flushed. Every step that can block runs in a thread
-of its own, so one held inbox lock delays no other answer. A filing that comes to its turn too late for its sender to
-hear of it appends nothing.
+hub refuses it with the recovery named. What the hub offered over the link is filed only for a handle of this very box,
+and goes no further. `ok` means that the line is flushed. Every step that can block runs in a thread of its own, so one
+held inbox lock delays no other answer. A filing that comes to its turn too late for its sender to hear of it appends
+nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from sot_tui.comm import endpoints, frames, inbox, inbox_lock, mounts, names, registry, topology, wire
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.errors import Misuse
+from sot_tui.comm.links import NOT_HERE, PASSED_ON_SECS
 from sot_tui.comm.topology import Unlisted
 
 if TYPE_CHECKING:
@@ -27,10 +29,10 @@ if TYPE_CHECKING:
 
 REPO = "daemon"
 """What stands as the project of a line that a daemon filed (daemon wire 7.2)."""
-FORWARD_SECS = 1.0
-"""Seconds past the lock wait that a guest's forward is given (contract, The one result)."""
 LATE_SECS = 2.5
 """Seconds after which no append begins: with the lock wait, its sender would not hear of it."""
+LATE_PASSED_ON_SECS = PASSED_ON_SECS
+"""The same for what came from another daemon, or is to go to one: that wait is the lock wait and no more than this."""
 
 
 class Request(NamedTuple):
@@ -41,6 +43,9 @@ class Request(NamedTuple):
     text: str
     broadcast: bool = False
     forwarded: bool = False
+    """Another daemon handed it on: it goes no further."""
+    offered: bool = False
+    """The hub offered it over the link: it is only for a handle of this very box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class Offers(Protocol):
 
 async def no_links(request: Request) -> Filed | NotFiled:
     """Answer for a daemon that no box is linked to."""
-    return NotFiled("not_here", f"no box knows that handle: {request.to}")
+    return _not_here(request.to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +108,10 @@ class Filer:
             self._told(note, True)
         if isinstance(outcome, _Elsewhere):
             if not outcome.may_offer or request.forwarded:
-                outcome = NotFiled("not_here", f"no box knows that handle: {request.to}")
+                outcome = _not_here(request.to)
             else:
-                outcome = await self.offers(request)
+                late = self._late(LATE_PASSED_ON_SECS, begun)
+                outcome = late or await self.offers(request)
         if isinstance(outcome, NotFiled) and outcome.code == "file_failed":
             self._told(f"mail to @{request.to} was not filed: {outcome.sentence}", False)
         return outcome
@@ -115,9 +121,9 @@ class Filer:
     def _routed(self, request: Request, begun: float, notes: list[str]) -> Filed | NotFiled | _Elsewhere:
         """Choose the route, and go it (daemon wire 7.1, steps 2 to 8)."""
         home = self._home
-        with suppress(OSError):  # what cannot be looked at is told by the next step
-            if not home.disk.exists(home.path):
-                return NotFiled("not_here", f"no box knows that handle: {request.to}")
+        nowhere = self._nowhere(request)
+        if nowhere is not None:
+            return nowhere
         try:
             wait_s = inbox_lock.wait_bound(inbox_lock.WRITE_WAIT, self._environ)
         except Misuse as error:
@@ -131,26 +137,41 @@ class Filer:
         if record is None or record.manager != own or own == mounts.NO_MANAGER:
             if is_hub:
                 return _failed(mounts.not_this_manager(home, record, own))
-            return self._forwarded(request, wait_s)
+            return self._late(LATE_PASSED_ON_SECS, begun) or self._forwarded(request, wait_s)
         refused = self._refused_by_registry(request.to)
         if refused == _UNLISTED:
             return _Elsewhere(may_offer=is_hub)
         if isinstance(refused, NotFiled):
             return refused
-        if home.clock.monotonic() - begun > LATE_SECS:
-            return _failed(f"this daemon was busy for {LATE_SECS:g}s — nothing was appended")
-        return self._appended(request, own, wait_s, notes)
+        late = self._late(LATE_PASSED_ON_SECS if request.forwarded else LATE_SECS, begun)
+        return late or self._appended(request, own, wait_s, notes)
 
-    def _refused_by_registry(self, to: str) -> NotFiled | str:
-        """Return why the registry speaks against a handle; "" when it does not."""
+    def _nowhere(self, request: Request) -> NotFiled | None:
+        """Return why there is nothing to route: no comm home, or an offer of what is not for a session of this box."""
+        with suppress(OSError):  # what cannot be looked at is told by the next step
+            if not self._home.disk.exists(self._home.path):
+                return _not_here(request.to)
+        refused = self._refused_by_registry(request.to, own=True) if request.offered else ""
+        if refused == _UNLISTED:
+            return _not_here(request.to)
+        return refused if isinstance(refused, NotFiled) else None
+
+    def _late(self, bound_s: float, begun: float) -> NotFiled | None:
+        """Return the refusal of what comes to its turn too late for whoever waits for its answer."""
+        if self._home.clock.monotonic() - begun <= bound_s:
+            return None
+        return _failed(f"this daemon was busy for {bound_s:g}s — nothing was appended")
+
+    def _refused_by_registry(self, to: str, *, own: bool = False) -> NotFiled | str:
+        """Return why the registry speaks against a handle; "" when it does not. `own` asks for one of this very box."""
         book = registry.read(self._home)
         if isinstance(book, registry.Unread):
             if book.missing:
-                return NotFiled("not_here", f"no box knows that handle: {to}")
+                return _not_here(to)
             return _failed(f"the registry could not be read, so @{to} is unverified; nothing was filed")
         entry = book.entry(to)
         host = entry.get("host") if entry is not None else None
-        if not isinstance(host, str) or not host:
+        if not isinstance(host, str) or not host or (own and host.lower() != self._host.lower()):
             return _UNLISTED
         if not registry.is_live(entry, self._home.clock.now()):
             return NotFiled("no_live_session", f"no live session holds @{to}")
@@ -181,7 +202,8 @@ class Filer:
             "forwarded": True,
         }
         asker = wire.Caller(self._host, f"sotd-{self._host}", "cli")
-        answer = wire.ask(self._home.clock, endpoint, asker, "comm.file", payload, wait_s + FORWARD_SECS, who="the hub")
+        seconds = wait_s + PASSED_ON_SECS
+        answer = wire.ask(self._home.clock, endpoint, asker, "comm.file", payload, seconds, who="the hub")
         if isinstance(answer, wire.NoAnswer):
             return _failed(answer.why)
         if answer.error:
@@ -192,6 +214,10 @@ class Filer:
 
 
 _UNLISTED = "unlisted"
+
+
+def _not_here(to: str) -> NotFiled:
+    return NotFiled(NOT_HERE, f"no box knows that handle: {to}")
 
 
 def _failed(sentence: str) -> NotFiled:

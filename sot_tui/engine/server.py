@@ -2,8 +2,9 @@
 
 Daemon wire 1.2 and 2. A peer of another account is dropped before a byte is read; nothing is served before its hello.
 Each request is carried out by itself, so a slow one delays no other, and answered with its own op and id. Events are
-said to every connection; a reader that is slow costs itself the connection and nobody else anything. The socket is
-never taken from a live daemon, and its end lets what is under way come to an end, for a while.
+said to every connection; a reader that is slow costs itself the connection and nobody else anything. The links of other
+boxes come in here as well, and what the filer offers goes out by them (`engine.hub`). The socket is never taken from a
+live daemon, and its end lets what is under way come to an end, for a while.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import ancestry, endpoints, paths, peers, registry, wire
+from sot_tui.comm import ancestry, endpoints, links, paths, peers, registry, wire
 from sot_tui.comm.errors import SotError, Unreadable
+from sot_tui.comm.links import LinkStanding
+from sot_tui.comm.text import visible
 from sot_tui.engine import listener as listeners
 from sot_tui.engine.admission import Admission, Denied, Hello, Role
 from sot_tui.engine.client import RestWrites
 from sot_tui.engine.connection import Connection, Dropped
 from sot_tui.engine.executors import Pool
-from sot_tui.engine.filer import Filer, no_links
+from sot_tui.engine.filer import Filer
+from sot_tui.engine.hub import Hub
 from sot_tui.engine.ops import rows as row_ops
 from sot_tui.engine.ops.about import topology_hash
 from sot_tui.engine.ops.asked import Asked, BadPayload, Control, Reply
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
 HELLO_SECS = 10.0
 """Seconds in which a connection has to say hello (daemon wire 2.1)."""
 SILENCE_SECS = 90.0
-"""Seconds of silence after which a frontend that pings counts as gone (daemon wire 2.1)."""
+"""Seconds of silence after which a frontend that pings counts as gone (daemon wire 2.1); so does a link that pings."""
 POLL_SECS = 1.5
 """Seconds between two looks at the registry for what other clients are told of (daemon wire 2.3)."""
 PATH_SECS = 5.0
@@ -92,30 +96,33 @@ class Site:
 class Server:
     """The control socket of one daemon. It is the roster that the ops see."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what it serves, and what a test sets)
         self,
         site: Site,
         rows: Rows,
         client: Client,
         told: Callable[[str, bool], None],
         *,
-        offers: Offers = no_links,
+        offers: Offers | None = None,
         no_person: Callable[[Home, int], str] = ancestry.not_a_person,
         windows: Callable[[int], None] = lambda _count: None,
+        link: Callable[[], LinkStanding] = LinkStanding,
     ) -> None:
         """`client` is the engine, as a screen knows it; `told` logs a line, and whether all is well.
 
-        `windows` is told how many persons' windows there are whenever one comes or goes.
+        `windows` is told how many persons' windows there are whenever one comes or goes; `link` says how this box's own
+        link to its hub stands. A test may give `offers` of its own, in the place of those to the links.
         """
         self.site = site
         self.ready = asyncio.Event()
         """Set while it listens."""
         self.revision = 0
-        self._home, self._told, self._windows = site.home, told, windows
+        self._home, self._told, self._windows, self._link = site.home, told, windows, link
         self._rows, self._client = rows, client
         self._session = secrets.token_hex(16)
         self._pool = Pool("wire", THREADS_LIMIT)
         self._admission = Admission(site.version, site.host, site.home.path)
+        self._hub = Hub(site.home, site.environ, site.host, self._pool.run, told)
         self._ops = ops()
         self._connections: dict[Connection, None] = {}
         self._kept_by: set[asyncio.Task[None]] = set()
@@ -138,7 +145,7 @@ class Server:
             host=site.host,
             version=site.version,
             rows=rows,
-            filer=Filer(site.home, site.environ, site.host, self._pool.run, told, offers),
+            filer=Filer(site.home, site.environ, site.host, self._pool.run, told, offers or self._hub),
             client=client,
             in_thread=self._pool.run,
             roster=self,
@@ -305,12 +312,14 @@ class Server:
         self._admit(connection, hello, first)
         pings = False
         while True:
-            must_speak = pings and hello.role in {Role.FE, Role.BRIDGE}
+            must_speak = pings and hello.role in _STAYING
             async with asyncio.timeout(SILENCE_SECS if must_speak else None):
                 frame = await connection.frame()
                 if frame is None:
                     break
                 await connection.skip(frame.blob_bytes)
+            if frame.kind == "res" and hello.role is Role.LINK:
+                self._hub.heard(connection, frame)
             if frame.kind != "req":
                 continue
             if frame.op == "hello":
@@ -332,6 +341,8 @@ class Server:
         connection.tell(self._welcome(first, pending=missed is None))
         for data in missed or ():
             connection.tell(data)
+        if hello.role is Role.LINK:
+            self._hub.joined(connection)
 
     def _welcome(self, first: Frame, *, pending: bool) -> bytes:
         """Return the answer to a hello; `pending` says that not all that was missed can be told again."""
@@ -381,6 +392,8 @@ class Server:
         if connection.window:
             self.windows_changed()
         hello = connection.hello
+        if hello.role is Role.LINK:
+            self._hub.left(connection)
         if hello.role in _STAYING:
             name = hello.name or hello.client_id
             self._gone.append((name, self._home.clock.monotonic()))
@@ -450,6 +463,12 @@ class Server:
     def _row_changed(self, action: str, row: Row) -> None:
         if action in _WIRE_ACTIONS:
             self.publish("workspace.changed", row_ops.changed(action, row))
+
+    async def links(self) -> LinkStanding:
+        """Return how this box's own link stands, and which boxes are linked to it."""
+        linked = self._hub.linked()
+        shown = tuple(visible(host, links.WHY_LIMIT) for host in linked)
+        return self._link()._replace(linked=shown, missing=await self._hub.missing(linked))
 
     def windows_changed(self) -> None:
         """Tell how many windows there are now."""

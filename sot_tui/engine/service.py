@@ -33,6 +33,7 @@ from sot_tui.comm import (
 from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.comm.fleet import Fleet, LockPhase, MailCount, Reading, RowSeen, Stance
 from sot_tui.comm.home import ensure_home
+from sot_tui.comm.links import LinkStanding
 from sot_tui.engine import journal, liveness, operator, search
 from sot_tui.engine.client import (
     AnswerDialog,
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from sot_tui.comm.home import Home
     from sot_tui.comm.proof import Record
     from sot_tui.engine.client import NotLive, Page, Viewer
+    from sot_tui.engine.links import Link
     from sot_tui.engine.pushing import Pusher
     from sot_tui.engine.row_commands import RowCommands
     from sot_tui.engine.rows.row import Row
@@ -163,6 +165,7 @@ class Engine:
         """The control socket, while its duty runs."""
         self.serving = asyncio.Event()
         """Set while it can be asked there."""
+        self._link: Link | None = None
         self._window, self._no_person = window, no_person
         self.windows = 0
         """The windows of persons in other processes."""
@@ -227,6 +230,8 @@ class Engine:
             self._starts.close()
             self._row_work.close()
             self._wake_work.close()
+            if self._link is not None:
+                self._link.close()
         finally:
             self._hosting.release()
 
@@ -295,6 +300,7 @@ class Engine:
             self._duties.start("wake", self._wake)
             self._duties.start("dialogs", self._read_dialogs)
             self._duties.start("socket", self._serve)
+            self._duties.start("link", self._hold_link)
             self._duties.start("notify", self._notify)
             self._duties.start("push", self._push)
         if hosts:
@@ -558,6 +564,7 @@ class Engine:
             lambda words, good: self._tell(Happened(What.WIRE, words, good)),
             no_person=self._no_person,
             windows=self._windows_are,
+            link=lambda: LinkStanding() if self._link is None else self._link.standing(),
         )
         self.server = server
 
@@ -572,6 +579,22 @@ class Engine:
             self.serving.clear()
             self.server = None
             server.close()
+
+    async def _hold_link(self, well: Callable[[], None]) -> None:
+        """Hold this box's link to its hub, where it has to have one, and file what is offered over it."""
+        await self._made.wait()
+        await _until(self._looked, self._tick_s)
+        from sot_tui.engine.links import Link  # noqa: PLC0415  (behind the first handles on the screen)
+
+        if self._link is None:
+            self._link = Link(
+                self._home,
+                self._environ,
+                self.fleet.host,
+                lambda words, good: self._tell(Happened(What.WIRE, words, good)),
+                lambda words: self._tell(Faulted("link", words, self._home.clock.now())),
+            )
+        await self._link.keep(well)
 
     async def _pushes(self) -> Pusher:
         """Return the notifier of this engine, once there is something on the screen and somebody to send to."""

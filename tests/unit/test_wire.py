@@ -243,10 +243,10 @@ def test_bridge_command_when_made_then_it_is_the_wire_s_own() -> None:
     command = wire.bridge_command(Remote("hub", ""), shared=())
     options = "ssh -T -o BatchMode=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
     assert " ".join(command[:8]) == options
-    assert command[8] == "hub"
-    assert command[9].endswith('$PATH"; sotd stdio-bridge')
-    assert wire.bridge_command(Remote("hub", "desk"), shared=("-o", "X"))[8:11] == ["-o", "X", "hub"]
-    assert wire.bridge_command(Remote("hub", "desk"), shared=())[9].endswith("; sotd stdio-bridge --host desk")
+    assert command[8:10] == ["--", "hub"], "no name of a box is read as an option"
+    assert command[10].endswith('$PATH"; sotd stdio-bridge')
+    assert wire.bridge_command(Remote("hub", "desk"), shared=("-o", "X"))[8:12] == ["-o", "X", "--", "hub"]
+    assert wire.bridge_command(Remote("hub", "desk"), shared=())[10].endswith("; sotd stdio-bridge --host desk")
 
 
 BRIDGE = f"""#!{sys.executable} -I

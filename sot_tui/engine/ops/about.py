@@ -54,6 +54,7 @@ async def version(control: Control, asked: Asked) -> Reply:
             "daemon": about,
             "clients": [_client(peer) for peer in control.roster.peers()],
             "disconnected": gone,
+            "links": (await control.roster.links())._asdict(),
         }
     )
 

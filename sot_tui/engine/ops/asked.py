@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from sot_tui.comm.fleet import Fleet
     from sot_tui.comm.home import Home
+    from sot_tui.comm.links import LinkStanding
     from sot_tui.engine.admission import Hello
     from sot_tui.engine.client import Client
     from sot_tui.engine.executors import InThread
@@ -143,6 +144,9 @@ class Roster(Protocol):
     def publish(self, op: str, payload: Mapping[str, object]) -> None:
         """Say an event to every connection."""
 
+    async def links(self) -> LinkStanding:
+        """Return how the links of this daemon stand."""
+
 
 @dataclass(frozen=True, slots=True)
 class Control:
@@ -175,24 +179,40 @@ class Asked(NamedTuple):
 
     def text(self, key: str, otherwise: str | None = None) -> str:
         """Return a text of the payload; without `otherwise` it has to be there."""
-        return str(self._of(key, str, "a text", otherwise))
+        return text_in(self.payload, key, otherwise)
 
     def switch(self, key: str, *, otherwise: bool = False) -> bool:
         """Return a yes or no of the payload."""
-        return bool(self._of(key, bool, "true or false", otherwise))
+        return switch_in(self.payload, key, otherwise=otherwise)
 
     def record(self) -> dict[str, Any]:
         """Return the payload, which has to be an object."""
-        if not isinstance(self.payload, dict):
-            raise BadPayload("it is no object")
-        return self.payload
+        return record_in(self.payload)
 
-    def _of(self, key: str, kind: type[Any], what: str, otherwise: object) -> Any:
-        value = self.record().get(key)
-        if value is None:
-            value = otherwise
-        if value is None:
-            raise BadPayload(f"missing field `{key}`")
-        if not isinstance(value, kind):
-            raise BadPayload(f"`{key}` is not {what}")
-        return value
+
+def record_in(payload: object) -> dict[str, Any]:
+    """Return a payload, which has to be an object."""
+    if not isinstance(payload, dict):
+        raise BadPayload("it is no object")
+    return payload
+
+
+def text_in(payload: object, key: str, otherwise: str | None = None) -> str:
+    """Return a text of a payload; without `otherwise` it has to be there."""
+    return str(_field(payload, key, str, "a text", otherwise))
+
+
+def switch_in(payload: object, key: str, *, otherwise: bool = False) -> bool:
+    """Return a yes or no of a payload."""
+    return bool(_field(payload, key, bool, "true or false", otherwise))
+
+
+def _field(payload: object, key: str, kind: type[Any], what: str, otherwise: object) -> Any:
+    value = record_in(payload).get(key)
+    if value is None:
+        value = otherwise
+    if value is None:
+        raise BadPayload(f"missing field `{key}`")
+    if not isinstance(value, kind):
+        raise BadPayload(f"`{key}` is not {what}")
+    return value

@@ -10,22 +10,32 @@ from typing import TYPE_CHECKING
 
 from sot_tui.comm.clock import stamp
 from sot_tui.engine.filer import NotFiled, Request
-from sot_tui.engine.ops.asked import Asked, Control, Reply, refused
+from sot_tui.engine.ops.asked import Asked, Control, Reply, refused, switch_in, text_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sot_tui.engine.filer import Filed
+
 
 async def file(control: Control, asked: Asked) -> Reply:
     """File a message; ok only once its line is flushed."""
-    request = Request(
-        asked.text("from"),
-        asked.text("to"),
-        asked.text("text"),
-        asked.switch("broadcast"),
-        asked.switch("forwarded"),
+    return replied(await control.filer.file(request_in(asked.payload)))
+
+
+def request_in(payload: object) -> Request:
+    """Return the message that a `comm.file` hands over."""
+    return Request(
+        text_in(payload, "from"),
+        text_in(payload, "to"),
+        text_in(payload, "text"),
+        switch_in(payload, "broadcast"),
+        switch_in(payload, "forwarded"),
     )
-    outcome = await control.filer.file(request)
+
+
+def replied(outcome: Filed | NotFiled) -> Reply:
+    """Return how an outcome is answered."""
     return refused(outcome.code, outcome.sentence) if isinstance(outcome, NotFiled) else Reply({"ok": True})
 
 
