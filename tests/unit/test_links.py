@@ -1,0 +1,59 @@
+"""Which box holds a link to the hub, and which boxes should: by the list of boxes alone (daemon wire 1.7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from sot_tui.comm import links
+from sot_tui.comm.endpoints import Remote
+from sot_tui.comm.topology import Box, Topology, Unlisted
+
+BOXES = Topology(
+    "hub",
+    {
+        "hub": Box(daemon=True, frontend=True),
+        "lab": Box(daemon=True, frontend=True),
+        "wing": Box(daemon=True),
+        "desk": Box(frontend=True),
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("host", "where"),
+    [("lab", Remote("hub", "")), ("desk", Remote("hub", "")), ("hub", None), ("wing", None), ("moon", None)],
+)
+def test_to_hub_when_each_box_asks_then_only_a_frontend_other_than_the_hub_holds_a_link(
+    host: str, where: Remote | None
+) -> None:
+    assert links.to_hub(BOXES, host) == where
+
+
+def test_to_hub_when_the_list_cannot_be_used_or_is_not_there_then_none() -> None:
+    assert links.to_hub(None, "lab") is None
+    assert links.to_hub(Unlisted("it names no hub"), "lab") is None
+
+
+@pytest.mark.parametrize(
+    ("linked", "missing"),
+    [((), ("lab", "desk")), (("LAB",), ("desk",)), (("desk", "lab", "moon"), ()), (("wing",), ("lab", "desk"))],
+)
+def test_not_linked_when_some_are_then_the_other_frontends_in_the_order_of_the_list(
+    linked: tuple[str, ...], missing: tuple[str, ...]
+) -> None:
+    """Contract, Sending: "a box that should hold a link to the hub (a frontend box other than the hub, by
+    hosts.toml)"."""
+    assert links.not_linked(BOXES, "hub", linked) == missing
+
+
+def test_not_linked_when_this_daemon_is_not_the_list_s_hub_then_nobody_should() -> None:
+    assert links.not_linked(BOXES, "lab", ()) == ()
+    assert links.not_linked(None, "hub", ()) == ()
+    assert links.not_linked(Unlisted("it names no hub"), "hub", ()) == ()
+
+
+def test_combined_when_a_link_s_name_holds_control_bytes_then_none_of_them_is_in_the_sentence() -> None:
+    said = links.combined("h", [links.Silent("lab\n\x1b[2J" + "x" * 1000)], 2.5, ())
+    assert isinstance(said, links.Refusal)
+    assert said.sentence.isprintable()
+    assert said.sentence.endswith("… did not answer within 2.5s; @h may still be filed")
