@@ -1,7 +1,8 @@
 """What tells a person who looks elsewhere: a toast for each push, and the terminal's own notice for each new need.
 
 A need is new when it was not there at the last whole look; what stood there when the dashboard opened, what is set
-aside, and what a look that failed hides is none. So each need is told once, however often the fleet changes. The text
+aside, and what a look that failed hides is none. So each need is told once, however often the fleet changes. A push is
+known again by its moment and its words, so a window that changes its engine shows none a second time. The text
 of a notice is foreign: it goes out on one line, without any control byte, and short.
 """
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 TOASTS_AT_ONCE = 3
 """More pushes than these at one look are one toast: a storm hides the fleet."""
+SHOWN_LIMIT = 2000
+"""Pushes that are known again; an engine's log is no longer (product, Events)."""
 NOTICE_CHARS = 160
 """Characters of a terminal's notice."""
 BELL = "\a"
@@ -36,12 +39,35 @@ class Needs:
 
     def new(self, fleet: Fleet, now: float) -> tuple[Need, ...]:
         """Return the needs that have come since the last look; the first whole look only takes them down."""
+        if fleet.registry.missing and self._known is None:
+            self._known = frozenset()  # where there is no registry there is no need, and the first one is new
         whole = fleet.registry.reading is Reading.PRESENT and fleet.mail.keys() >= fleet.agents.keys()
         if not whole:
             return ()
         found, known = rules.needs_you(fleet, now), self._known
         self._known = frozenset((one.handle, one.why) for one in found)
         return () if known is None else tuple(one for one in found if (one.handle, one.why) not in known)
+
+
+class Pushes:
+    """The pushes that a window has shown, whichever engine's log they stood in."""
+
+    def __init__(self, begun: float) -> None:
+        """`begun` is when the window opened: what was decided before is history."""
+        self._begun = begun
+        self._shown: dict[tuple[float, str], None] = {}
+
+    def new(self, lines: Iterable[Happening]) -> list[Happening]:
+        """Return the pushes among these lines that were not shown yet, and take them down as shown."""
+        found = []
+        for line in lines:
+            key = (line.at, line.text)
+            if line.what is What.PUSH and line.at >= self._begun and key not in self._shown:
+                self._shown[key] = None
+                found.append(line)
+        for key in list(self._shown)[: max(0, len(self._shown) - SHOWN_LIMIT)]:
+            del self._shown[key]
+        return found
 
 
 def notice(fleet: Fleet, need: Need, now: float) -> str:
@@ -63,8 +89,8 @@ def sequence(osc: str, words: str, environ: Mapping[str, str]) -> str:
 
 
 def toasts(lines: Iterable[Happening]) -> list[tuple[str, bool]]:
-    """Return what new lines of the event log are worth as toasts: the pushes, and whether all went well."""
-    pushes = [(visible(line.text), line.good) for line in lines if line.what is What.PUSH]
+    """Return the toasts that pushes are worth, and whether all went well."""
+    pushes = [(visible(line.text), line.good) for line in lines]
     if len(pushes) <= TOASTS_AT_ONCE:
         return pushes
     failed = sum(not good for _, good in pushes)

@@ -27,11 +27,12 @@ from sot_tui.comm.config import Source
 from sot_tui.comm.fleet import Fleet
 from sot_tui.comm.home import home_here
 from sot_tui.comm.text import speaks_utf8, visible
-from sot_tui.engine.client import Outcome, ReadEvents
+from sot_tui.engine.client import Outcome
 from sot_tui.screens import alerts, themes
 from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.coming import ComingClient
 from sot_tui.screens.desk import Desk
+from sot_tui.screens.eventlog import EventLog
 from sot_tui.screens.glyphs import AsciiSigns
 from sot_tui.screens.nav import NavScreen
 from sot_tui.screens.palette import Everything
@@ -112,8 +113,10 @@ class SotApp(App[None]):
         self._entitled = ""
         self._osc, self._bell = osc, bell
         self._needs = alerts.Needs()
-        self._toasted: int | None = None
-        """The newest line of the event log that a toast was thought of for; None before the first look."""
+        self._pushes = alerts.Pushes(self.desk.now())
+        self._read_log = EventLog(client)
+        self._logged = 0
+        """How many lines the event log had at the last look for pushes."""
         self.shown = asyncio.Event()
         """Set when the first frame stands."""
 
@@ -214,18 +217,15 @@ class SotApp(App[None]):
             self._to_terminal(alerts.BELL)
 
     def _look_for_pushes(self) -> None:
-        """Look for pushes among what is new in the event log; what stood there at the start is history."""
-        events = self.desk.fleet.events
-        if self._toasted is None or events < self._toasted:  # another engine has a log of its own
-            self._toasted = events
-        elif events > self._toasted:
+        """Look for pushes among what is new in the event log, whichever engine's it is."""
+        if self.desk.fleet.events != self._logged:
+            self._logged = self.desk.fleet.events
             self.run_worker(self._toast_pushes(), group="toasts", exclusive=True, exit_on_error=False)
 
     async def _toast_pushes(self) -> None:
-        new = await self.desk.client.do(ReadEvents(self._toasted or 0))
-        if new.lines:
-            self._toasted = new.lines[-1].number
-        for words, good in alerts.toasts(new.lines):
+        for words, good in alerts.toasts(self._pushes.new((await self._read_log.new()).lines)):
+            if isinstance(self.screen, Place) and self.screen.tells_push(words, good=good):
+                continue
             self.notify(words, severity="information" if good else "error", timeout=_TOAST_SECS, markup=False)
 
     def _to_terminal(self, sequence: str) -> None:

@@ -13,9 +13,10 @@ from textual import on, work
 from textual.content import Content
 
 from sot_tui.comm import fleet as rules
-from sot_tui.engine.client import Outcome, ReadEvents
+from sot_tui.engine.client import Outcome
 from sot_tui.screens import show
 from sot_tui.screens.actions import Where, bindings
+from sot_tui.screens.eventlog import EventLog
 from sot_tui.screens.place import MEDIUM_FROM, Place
 from sot_tui.screens.widgets.bars import KeyLine, LockBanner, MessageLine
 from sot_tui.screens.widgets.filter import FilterLine
@@ -44,7 +45,7 @@ class EventsScreen(Place[None]):
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
         self._all: dict[str, Happening] = {}
-        self._last = 0
+        self._read_log = EventLog(desk.client)
         self._count = 0
         self._file = ""
 
@@ -71,30 +72,26 @@ class EventsScreen(Place[None]):
 
     def fleet_changed(self) -> None:
         """Bring what is new."""
-        if self.desk.fleet.events < self._count:
-            # Another engine than before has a log of its own; the file has both.
-            self._all.clear()
-            self._last = 0
-        self._count = self.desk.fleet.events
-        if self.is_open and self.desk.fleet.events != self._last:
+        if self.is_open and self.desk.fleet.events != self._count:
             self._read()
 
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
-        events = await self.desk.client.do(ReadEvents(self._last))
+        self._count = self.desk.fleet.events
+        part = await self._read_log.new()
         if not self.is_open:
             return
-        self._file = events.file
-        for line in events.lines:
+        self._file = part.file
+        if part.anew:
+            self._all.clear()  # another engine than before has a log of its own; the file has both
+        for line in part.lines:
             self._all[str(line.number)] = line
-            self._last = line.number
         for key in list(self._all)[: max(0, len(self._all) - LINES_LIMIT)]:
             del self._all[key]
         self._show()
 
     def _show(self) -> None:
-        lines = self.piece("events", Lines)
-        at_end = lines.selected is None or lines.selected == (lines.keys[-1] if lines.keys else None)
+        lines, at_end = self.piece("events", Lines), self._is_at_end()
         wanted = rules.terms(self._filter.text, _FIELDS)
         shown = tuple(key for key, line in self._all.items() if all(_fits(line, term) for term in wanted))
         lines.show(shown)
@@ -122,6 +119,16 @@ class EventsScreen(Place[None]):
     def _line(self) -> Happening | None:
         selected = self.piece("events", Lines).selected
         return self._all.get(selected) if selected is not None else None
+
+    def _is_at_end(self) -> bool:
+        lines = self.piece("events", Lines)
+        return lines.selected is None or lines.selected == (lines.keys[-1] if lines.keys else None)
+
+    def tells_push(self, words: str, *, good: bool) -> bool:
+        """Say it below the list where it is not the selected line of it: a toast would hide what is read here."""
+        if not self._is_at_end() or self._filter.text:
+            self.desk.say(Outcome(good, words))
+        return True
 
     def _paint(self, key: str, width: int, chosen: bool) -> tuple[Piece, ...]:
         line = self._all.get(key)

@@ -82,6 +82,11 @@ class Place(Screen[T]):
         """Tell whether every key is meant for an agent, and none for the dashboard."""
         return False
 
+    def tells_push(self, words: str, *, good: bool) -> bool:
+        """Tell of a push in a way of this screen's own, and whether there is one; without, it is a toast."""
+        del words, good
+        return False
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let a key that words follow be a sign like any other where words are typed already."""
         if action == "act" and _takes_text(self.focused):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import re
+import select
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -113,3 +115,37 @@ def test_need_when_nothing_is_asked_then_the_terminal_is_told_nothing(
     assert b"\x1b]9;" not in said
     assert b"\x1b]777" not in said
     assert b"\x07" not in said
+
+
+def test_need_when_the_dashboard_is_a_page_then_nothing_of_a_terminals_notice_is_drawn_there(comm_home: Path) -> None:
+    """A page is no terminal: what would have one tell of a need is bytes that no browser asked for."""
+    begun(comm_home)
+    folder = Path(os.environ["XDG_CONFIG_HOME"], "sot")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tui.toml").write_text('osc = "9"\nbell = true\n')
+    environ = {**os.environ, "TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver", "COLUMNS": "100", "ROWS": "30"}
+    pipe = subprocess.PIPE
+    page = subprocess.Popen([sys.executable, "-m", "sot_tui"], env=environ, stdin=pipe, stdout=pipe)
+    said = bytearray()
+    assert page.stdout is not None
+    out = page.stdout.fileno()
+
+    def until(words: bytes) -> None:
+        end = time.monotonic() + DEADLINE_SECS
+        while words not in said:
+            assert time.monotonic() < end, f"it never came: {words!r}\n{bytes(said[-600:])!r}"
+            if select.select([out], [], [], 0.1)[0]:
+                said.extend(os.read(out, 65536))
+
+    try:
+        until(b"since before")
+        until(b"operator-")
+        put(comm_home, anna=ASKS)
+        until(b"Bash?")
+        put(comm_home, anna={"state": "working", "summary": "it goes on"})
+        until(b"it goes on")  # several frames later: a notice would have been said by now
+    finally:
+        page.terminate()
+        rest, _ = page.communicate()
+    drawn = ENDED_BY_BEL.sub(b"", bytes(said) + rest)
+    assert b"\x1b]9;" not in drawn
