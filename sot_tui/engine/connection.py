@@ -176,7 +176,8 @@ class Connection:
         if self._closed:
             return
         self._closed, self.why = True, why
-        self._writer.transport.abort()
+        if not self._writer.transport.is_closing():  # a pipe that has ended by itself cannot be ended again
+            self._writer.transport.abort()
         self._let_go()
         self._more.set()
 
