@@ -1,7 +1,8 @@
-"""Weaken the wake, one condition at a time, in a copy, and see that the tests notice: each line here names one.
+"""Weaken what must never fail, one condition at a time, in a copy, and see that the tests notice: each line names one.
 
-`python tools/mutations.py [WORD]` runs those whose description holds the word. A mutation that no test notices is
-printed and makes the exit code 1. The tree itself is not touched.
+These are chosen by hand: the guards of the wake, of the lock and its proofs, of what `filed` promises. Every guard that
+there is, weakened by rule, is for `tools/mutants.py`. `python tools/mutations.py [WORD]` runs those whose description
+holds the word. A mutation that no test notices is printed and makes the exit code 1. The tree itself is not touched.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 UNIT = "tests/unit/test_wake_policy.py"
 RECORDED = "tests/unit/test_wake_recordings.py"
+FAULTS = "tests/faults/test"
 
 
 class Mutation(NamedTuple):
@@ -27,6 +29,31 @@ class Mutation(NamedTuple):
     was: str
     now: str
     test: str
+
+
+def _lock(what: str, was: str, now: str, test: str = "test_registry_lock.py") -> Mutation:
+    return Mutation(what, "sot_tui/comm/registry_lock.py", was, now, f"tests/unit/{test}")
+
+
+def _proof(what: str, was: str, now: str) -> Mutation:
+    return Mutation(what, "sot_tui/comm/proof.py", was, now, "tests/unit/test_proof.py")
+
+
+def _registry(what: str, was: str, now: str) -> Mutation:
+    tests = f"tests/unit/test_registry.py {FAULTS}_registry_faults.py"
+    return Mutation(what, "sot_tui/comm/registry.py", was, now, tests)
+
+
+def _inbox(what: str, was: str, now: str) -> Mutation:
+    return Mutation(what, "sot_tui/comm/inbox.py", was, now, f"tests/unit/test_inbox.py {FAULTS}_inbox_faults.py")
+
+
+def _comm(file: str, what: str, was: str, now: str) -> Mutation:
+    return Mutation(what, f"sot_tui/comm/{file}.py", was, now, f"tests/unit/test_{file}.py")
+
+
+def _claims(what: str, was: str, now: str) -> Mutation:
+    return Mutation(what, "sot_tui/notify/claims.py", was, now, "tests/notify/test_claims.py")
 
 
 def _prompt(what: str, was: str, now: str, test: str = "test_prompt_when") -> Mutation:
@@ -42,6 +69,66 @@ def _typist(what: str, was: str, now: str, test: str = "test_typist") -> Mutatio
 
 
 MUTATIONS = (
+    _lock("the lock is not read again after the settling", "        if at.record == holder:\n            reach",
+          "        if True:\n            reach"),
+    _lock("nothing settles", "        self.home.clock.sleep(SETTLE_S)", "        pass"),
+    _lock("unlinked instead of reclaimed",
+          'walked = self._walk(holder, "a thread of this process left it" if own else "it is dead")',
+          'walked = _Walked([holder], "it is dead")'),
+    _lock("a holder that is not proved dead is removed", "if not judged.dead:\n                return",
+          "if False:\n                return"),
+    _lock("a reclaimer that is not proved dead is passed", "if not judged.dead:\n                who",
+          "if False:\n                who"),
+    _lock("the circle of markers is walked", "if at.record in passed:", "if False:"),
+    _lock("the own marker stays", "if walked.records == [self.me]:", "if False:"),
+    _lock("anybody's lock is released", "        if still_held(home, held):\n            _unlink",
+          "        if True:\n            _unlink"),
+    _lock("what cannot be read is not held", "    except OSError:\n        return True\n    if held.identity",
+          "    except OSError:\n        return False\n    if held.identity"),
+    _lock("a folder in its place is a dead holder's", "if holder is None:\n            return self.blocked_by(at)",
+          "if holder is None:\n            return _Removed(self.me)"),
+    _proof("the start tick is ignored", "if start_now != record.start:", "if False:"),
+    _proof("a start that was not read proves", "if UNREAD in {start_now, record.start}:", "if False:"),
+    _proof("a foreign pid namespace is judged", "if not _equal(record.namespace, me.namespace):", "if False:"),
+    _proof("another machine's boot is this one's", "machines_differ = UNREAD not in {record.machine, me.machine} and",
+           "machines_differ = False and"),
+    _proof("fields that are not known are equal", "return one == other != UNREAD", "return one == other"),
+    _proof("a record may be a part of one", "_RECORD.fullmatch(", "_RECORD.match("),
+    _registry("the registry is not flushed", "            disk.flush(descriptor)\n", "            pass\n"),
+    _registry("the lock is not looked at before the rename", "if not still_held(home, held):", "if False:"),
+    _registry("one read is enough", "REREAD_PAUSES_S = (0.0, 0.1, 0.1)", "REREAD_PAUSES_S = ()"),
+    _registry("an empty read is a registry", 'return data or Unread(missing=False, why="it is empty")',
+              "return data or b'{\"agents\":{}}'"),
+    _registry("what could not be read is written over",
+              "    if isinstance(registry, Unread):\n        return NotWritten(NOT_WRITTEN)",
+              "    if isinstance(registry, Unread):\n        registry = parse(b'{\"agents\":{}}')"),
+    _inbox("the line is not flushed", "        disk.flush(descriptor)\n        if not", "        if not"),
+    _inbox("the new file's name is not flushed", "        if not length:\n", "        if False:\n"),
+    _inbox("a dead writer's part is built upon",
+           'if length and disk.read_at(descriptor, 1, length - 1) != b"\\n":', "if False:"),
+    _inbox("a failed append stays", "left = _cut_back(home, descriptor, length)", 'left = ""'),
+    _inbox("a reader takes no lock", "        if shared:\n", "        if False:\n"),
+    _inbox("lines without an end count", "            parts = [more[-1]]\n",
+           '            parts = [more[-1]]\n    yield b"".join(parts)\n'),
+    _inbox("the cursor is the file's end", "cursor.text(batch.start + len(batch.lines), ",
+           "cursor.text(batch.total + 1, "),
+    _inbox("the cursor is read after the lines", "        said = cursor_bytes(home, handle)\n", '        said = b""\n'),
+    _comm("cursor", "the hash is not looked at", "if not hashed or not count or line_hash(line) ==",
+          "if True or line_hash(line) =="),
+    _comm("cursor", "a part of a line is a line", 'total = inbox.count(b"\\n")',
+          'total = inbox.count(b"\\n") + (not inbox.endswith(b"\\n"))'),
+    _comm("frames", "own lines count", ' and found.get("from") != handle', ""),
+    _comm("frames", "broadcast copies count", 'found.get("to") == handle', 'found.get("to") in (handle, "")'),
+    Mutation("bare none matches", "sot_tui/comm/mounts.py", "record.manager == own != NO_MANAGER",
+             "record.manager == own",
+             "tests/unit/test_lock_manager.py"),
+    Mutation("another machine's record is replaced", "sot_tui/comm/mounts.py",
+             "elif record.writer and record.writer == _writer(home):", "elif True:", "tests/unit/test_lock_manager.py"),
+    _comm("routes", "a stale session gets mail", "if not registry.is_live(entry, home.clock.now()):", "if False:"),
+    _claims("a completion is claimed twice", "if key in self._held:", "if False:"),
+    _claims("a claim of another is given back", " and claim.token == token", ""),
+    _claims("claims never expire", "for old in _expired(self._held, now):", "for old in ():"),
+    _claims("claims without end", "if len(self._held) >= self._capacity:", "if False:"),
     _prompt("any blank after the glyph", "startswith(GLYPH + NO_BREAK)", 'startswith((GLYPH + NO_BREAK, GLYPH + " "))'),
     _prompt("any glyph", "if not first[glyph:].startswith(GLYPH + NO_BREAK):", "if not first:"),
     _prompt("no-break spaces are blank", 'parts.append(undimmed(cells[start:]).rstrip(" "))',
@@ -131,6 +218,9 @@ def main(words: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv", ".git", "__pycache__", "docs", ".*cache"))
+        for test in {one.test for one in chosen}:
+            if _failed(copy, test):
+                raise SystemExit(f"without any mutation: {test}")
         for one in chosen:
             if not _is_noticed(copy, one):
                 missed.append(one)
@@ -145,12 +235,16 @@ def _is_noticed(copy: Path, one: Mutation) -> bool:
     if whole.count(one.was) != 1:
         raise SystemExit(f"{one.what}: {one.file} does not hold it once: {one.was}")
     path.write_text(whole.replace(one.was, one.now), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *one.test.split(" ")]
     try:
-        environ = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-        return subprocess.run(command, cwd=copy, env=environ, capture_output=True, check=False).returncode == 1
+        return _failed(copy, one.test)
     finally:
         path.write_text(whole, encoding="utf-8")
+
+
+def _failed(copy: Path, test: str) -> bool:
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *test.split(" ")]
+    environ = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, cwd=copy, env=environ, capture_output=True, check=False).returncode == 1
 
 
 if __name__ == "__main__":

@@ -108,6 +108,7 @@ def test_counts_when_directed_by_another_then_only_then(fields: dict[str, object
     ("line", "unread"),
     [
         (b'{"\\u0074o":"\\u0061"}', True),
+        (b'{"to":"","msg":"a broadcast copy that names the handle"}', False),
         (b'{"to":"b","to":"a"}', True),
         (b'{"to":"a","to":"b"}', False),
         (b'  {"to":"a"}  \r', True),
