@@ -40,7 +40,7 @@ LAST_WORDS_SECS = 1.0
 LEAVE_SECS = 3.0
 """Seconds that offers under way are given when the engine ends; a filing takes no longer than its lock wait."""
 END_SECS = 1.0
-"""Seconds that ssh is given to end by itself, and to end when it is told to."""
+"""Seconds that ssh is given to end by itself, then to end when it is told to, then when it is made to."""
 WORDS_BYTES = 4096
 """Bytes of ssh's words that are kept: the last ones."""
 _HELLO = 1
@@ -295,12 +295,16 @@ class _LastWords:
 
 
 async def _ended(process: Process) -> None:
-    """End a bridge and what it started, which is a group of its own: asked first, then made to."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    """End a bridge and what it started, which is a group of its own.
+
+    Its input has ended, by which it ends itself once it has carried what was said; then it is told to, then made to.
+    """
+    for number in (None, signal.SIGTERM, signal.SIGKILL):
         if process.returncode is not None:
             return
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
+        if number is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
         with suppress(TimeoutError):
             async with asyncio.timeout(END_SECS):
                 await process.wait()
