@@ -300,6 +300,58 @@ async def test_file_when_its_turn_comes_too_late_for_its_sender_then_nothing_is_
     assert await filer.file(Request("a", "h", "x")) == Filed()
 
 
+@pytest.mark.parametrize("offered", [False, True])
+async def test_file_when_what_another_daemon_passed_on_comes_to_its_turn_after_a_second_then_nothing_is_appended(
+    comm_home: Path, *, offered: bool
+) -> None:
+    """Contract, The one result: a forward and an offer are given "the lock wait plus 1 second", so they begin within
+    it."""
+    home = home_at(comm_home, h=live())._replace(clock=JumpingClock(SystemClock().now()))
+    waits: list[float] = []
+
+    async def busy(function: Callable[[], T]) -> T:
+        home.clock.sleep(waits.pop())
+        return function()
+
+    filer = Filer(home, os.environ, "atlas", busy, lambda _words, _good: None)
+    passed_on = Request("a", "h", "x", forwarded=True, offered=offered)
+    waits.append(1.1)
+    assert await filer.file(passed_on) == NotFiled("file_failed", "this daemon was busy for 1s — nothing was appended")
+    assert not Path(home.inbox("h")).exists()
+    waits.append(0.9)
+    assert await filer.file(passed_on) == Filed()
+
+
+@pytest.mark.parametrize("guest", [False, True])
+async def test_file_when_it_is_too_late_to_pass_a_message_on_then_no_other_daemon_is_asked(
+    comm_home: Path, monkeypatch: pytest.MonkeyPatch, *, guest: bool
+) -> None:
+    """What is offered or forwarded now would be filed behind its sender's five seconds."""
+    monkeypatch.setattr("sot_tui.comm.topology.runtime_base", lambda: str(comm_home.parent))
+    home = home_at(comm_home)
+    if guest:
+        boxes(TWO_BOXES)
+        home = home_at(comm_home, disk=MountedDisk(STALE_MOUNT), procs=Machine("m9"), h=live())
+        (comm_home / "inbox-lock-manager").write_text("nfs4 server:/export\nm2\n")
+    home = home._replace(clock=JumpingClock(SystemClock().now()))
+    asked: list[Request] = []
+
+    async def offers(request: Request) -> Filed:
+        asked.append(request)
+        return Filed()
+
+    async def busy(function: Callable[[], T]) -> T:
+        home.clock.sleep(1.1)
+        return function()
+
+    filer = Filer(home, os.environ, "atlas", busy, lambda _words, _good: None, offers)
+    with Peer(comm_home.parent / "sot-relay.sock", {"comm.file": {"ok": True}}) as hub:
+        said = await filer.file(Request("a", "h" if guest else "far", "x"))
+    assert said == NotFiled("file_failed", "this daemon was busy for 1s — nothing was appended")
+    assert not asked
+    assert not hub.asked
+
+
 async def test_file_when_a_dead_writer_left_a_partial_then_cut_back_and_logged(one: Daemon) -> None:
     """Daemon wire 7.2: "cut <n> bytes of an unterminated line a dead writer left in <path>"."""
     inbox = Path(one.home.inbox("h"))
