@@ -531,6 +531,47 @@ def of_service(found: Service) -> tuple[Finding, ...]:
 # -- the notifier -----------------------------------------------------------------------------------------------------
 
 
+class Unlike(NamedTuple):
+    """A process that pushes, or would, and began with another environment than this one."""
+
+    pid: int
+    what: str
+    """`dashboard`, `daemon` or `notifyd`. Foreign text."""
+    managed: bool
+    """Whether a service manager started it."""
+    sends: bool
+    """Whether it has a sender at all."""
+    same: bool
+    """Whether it is the one of this environment."""
+    settings: str
+    """The settings file that it reads, where it is another one than is read here. Foreign text."""
+
+
+def of_unlike(found: Unlike, *, here: bool) -> Finding:
+    """Judge a process that began with another environment: that this one alone names no sender is no harm."""
+    facts = []
+    if not found.same:
+        other = "sends to another topic, or with another token, than this environment names"
+        only = "has a sender, and this environment names none"
+        facts.append((other if here else only) if found.sends else "has no sender, and this environment names one")
+    if found.settings:
+        facts.append(f"reads its quiet hours in {found.settings}")
+    until = ", until you close it (q) and open it anew" if found.what == "dashboard" else ""
+    fact = f"the {found.what} of pid {found.pid} {' and '.join(facts)}; it keeps what it was started with{until}"
+    if not (here or found.settings):
+        return Finding(Level.OK, "pushes", fact)
+    return Finding(Level.WARN, "pushes", fact, _anew(found))
+
+
+def _anew(found: Unlike) -> str:
+    """Return the command by which a process begins with this environment; no row ends with any of them."""
+    if found.managed:
+        return "sot-tui service install && systemctl --user daemon-reload && systemctl --user restart sotd.service"
+    if found.what == "dashboard":
+        return "sot-tui"
+    return f"kill {found.pid} && sot-tui{' notifyd' if found.what == 'notifyd' else ''}"
+
+
 class Notifier(NamedTuple):
     """How the pushes to a person who is away stand."""
 
@@ -547,6 +588,8 @@ class Notifier(NamedTuple):
     last: str
     """What came of the last push; empty when there was none. Foreign text."""
     last_failed: bool
+    unlike: tuple[Unlike, ...] = ()
+    """Who pushes otherwise than this environment says."""
 
 
 def of_notifier(found: Notifier) -> tuple[Finding, ...]:
@@ -556,7 +599,10 @@ def of_notifier(found: Notifier) -> tuple[Finding, ...]:
     if found.disabled:
         findings.append(Finding(Level.OK, what, "switched off by $STEWARD_NTFY_DISABLED"))
     elif not found.sender:
-        findings.append(Finding(Level.OK, what, "no sender is configured, so nothing is pushed and no hook is served"))
+        nothing = "nothing is pushed and no hook is served"
+        if any(one.sends for one in found.unlike):
+            nothing = "what is started from here pushes nothing"
+        findings.append(Finding(Level.OK, what, f"no sender is configured, so {nothing}"))
     else:
         serves = f"served by the {found.served_by}" if found.served_by else "each hook sends by itself: nothing serves"
         fact = f"a sender is configured; {serves}; last push: {found.last or 'none'}"
@@ -567,6 +613,7 @@ def of_notifier(found: Notifier) -> tuple[Finding, ...]:
     elif found.quiet or found.held:
         now = ", now" if found.quiet_now else ""
         findings.append(Finding(Level.OK, "quiet hours", f"{found.quiet or 'none'}{now}; {found.held} held back"))
+    findings += [of_unlike(one, here=found.sender) for one in found.unlike]
     return tuple(findings)
 
 

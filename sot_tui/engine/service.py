@@ -599,9 +599,10 @@ class Engine:
     async def _pushes(self) -> Pusher:
         """Return the notifier of this engine, once there is something on the screen and somebody to send to."""
         await self._looked.wait()
-        from sot_tui.notify import settings  # noqa: PLC0415  (behind the first handles on the screen)
+        from sot_tui.notify import serving  # noqa: PLC0415  (behind the first handles on the screen)
 
-        target = partial(settings.target, self._home, self._environ)
+        what = "dashboard" if self._window else "daemon"
+        target = partial(serving.engines_target, self._home, self._environ, what)
         while (found := await self._in("desk", target)) is None:  # noqa: ASYNC110  (of files nobody tells of)
             await asyncio.sleep(SENDER_SECS)
         from sot_tui.engine.pushing import Pusher  # noqa: PLC0415  (most people push nothing)
@@ -611,7 +612,7 @@ class Engine:
                 self._home,
                 self._environ,
                 found,
-                what="dashboard" if self._window else "daemon",
+                what=what,
                 fleet=lambda: self.fleet,
                 told=lambda words, good: self._tell(Happened(What.PUSH, words, good)),
                 stands=lambda words: self._tell(Happened(What.ENGINE, words)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
-from sot_tui.notify import decided, decision_log, held, quiet, server, settings
+from sot_tui.notify import decided, decision_log, held, quiet, server, serving, settings
 from sot_tui.notify.decided import Came
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class Standing(NamedTuple):
     held: int | None
     """Pushes that wait for the end of the quiet hours; None when that cannot be read."""
     last: Last | None
+    serving: tuple[serving.Serves, ...]
+    """Who pushes, or would, and whether to the same as this environment says."""
 
 
 def standing(home: Home, environ: Mapping[str, str], config: Config) -> Standing:
@@ -64,6 +66,7 @@ def standing(home: Home, environ: Mapping[str, str], config: Config) -> Standing
         hours is not None and quiet.is_quiet(hours, quiet.minute_of(home.clock.now())),
         held.Gate(home, base, hours).count(),
         _last(home, f"{base}/{decision_log.NAME}"),
+        serving.all_here(home, environ),
     )
 
 

@@ -266,6 +266,7 @@ def _notifier(home: Home, settings: Config) -> doctor.Notifier:
     """Return how the pushes stand; nobody is dialled and nothing is sent."""
     from sot_tui.notify import standing  # noqa: PLC0415  (what serves is heavy, and a usage error needs none)
     from sot_tui.notify.decided import Came  # noqa: PLC0415
+    from sot_tui.notify.serving import Sends  # noqa: PLC0415
 
     found = standing.standing(home, os.environ, settings)
     serves, last = found.server, found.last
@@ -278,6 +279,18 @@ def _notifier(home: Home, settings: Config) -> doctor.Notifier:
         found.held,
         f"{last.result} at {last.at}" if last else "",
         last is not None and last.result == Came.FAILED.value,
+        tuple(
+            doctor.Unlike(
+                one.pid,
+                one.what,
+                one.managed,
+                sends=one.sends is not Sends.NOWHERE,
+                same=one.sends is Sends.AS_HERE,
+                settings=one.settings,
+            )
+            for one in found.serving
+            if one.sends is not Sends.AS_HERE or one.settings
+        ),
     )
 
 

@@ -174,6 +174,10 @@ def _notifier(home: Home, settings: Config) -> dict[str, Any]:
         "quiet_now": found.quiet_now,
         "held": found.held,
         "last": last._asdict() if last else None,
+        "serving": [
+            {"pid": one.pid, "what": one.what, "sends": one.sends.value, "settings": one.settings or None}
+            for one in found.serving
+        ],
     }
 
 
@@ -261,9 +265,26 @@ def _notifier_lines(found: dict[str, Any]) -> list[str]:
         _line("push sender", "configured" if found["sender"] else sender),
         _line("hooks' socket", found["socket"]),
         _line("served by", f"the {serves['what']} of pid {serves['pid']}" if serves else "none of ours"),
+        *(
+            _line("" if at else "pushes", f"the {one['what']} of pid {one['pid']} {_SENDS[one['sends']]}{_reads(one)}")
+            for at, one in enumerate(found["serving"])
+        ),
         _line("quiet hours", f"{hours}; {kept}" if kept else hours),
         _line("last push", f"{last['result']} at {last['at']} ({last['reason']})" if last else "none"),
     ]
+
+
+_SENDS = {
+    "as here": "sends as this environment says",
+    "nowhere": "has no sender: its environment names none",
+    "elsewhere": "sends to another topic, or with another token, than this environment names",
+    "somewhere": "has a sender of its own environment",
+}
+"""What is said of a process that pushes, by how it stands to this environment."""
+
+
+def _reads(one: dict[str, Any]) -> str:
+    return f"; its settings are {one['settings']}" if one["settings"] else ""
 
 
 _THERE = {True: "", False: "  (not there)", None: "  (cannot be looked at)"}

@@ -55,7 +55,7 @@ def _serve(home: Home, base: str, target: Target | None) -> int:
     import signal  # noqa: PLC0415  (only what serves needs these)
     from threading import Event as Flag, Thread  # noqa: PLC0415
 
-    from sot_tui.notify import delivery, held, server  # noqa: PLC0415
+    from sot_tui.notify import delivery, held, server, serving as records  # noqa: PLC0415
     from sot_tui.notify.sender import Sender  # noqa: PLC0415
 
     host = settings.host(home)
@@ -70,6 +70,7 @@ def _serve(home: Home, base: str, target: Target | None) -> int:
     except server.CannotListen as error:
         tell(f"steward notifyd: {error.sentence}")
         return Exit.FAILED
+    records.note_notifyd(home, os.environ, base, target)
     over = Flag()
     if send is not None:
         Thread(target=_release, args=(gate, host, send, over), daemon=True, name="digest").start()

@@ -57,6 +57,7 @@ def test_notifier_when_nothing_is_configured_then_said_so_and_well() -> None:
         "quiet_now": False,
         "held": 0,
         "last": None,
+        "serving": [],
     }
     assert "push sender               none is configured\n" in ran("info")
     assert "push sender               switched off ($STEWARD_NTFY_DISABLED)\n" in ran(
