@@ -162,6 +162,11 @@ def test_send_when_from_a_linked_box_to_the_guests_session_then_the_hub_files_it
     assert words_of(sharing.hub, "api-wing") == ["from afar"]
 
 
+def test_send_when_from_the_guest_to_a_linked_box_then_the_hub_offers_it(sharing: Sharing) -> None:
+    until(lambda: sharing.wing.send("api-lab", "to afar") == "filed -> @api-lab", "the lab is linked")
+    assert words_of(sharing.lab, "api-lab") == ["to afar"]
+
+
 def test_record_when_two_daemons_race_for_it_then_one_writes_it_and_the_other_refuses(rig: Rig) -> None:
     """Both take themselves for the hub: of two daemons starting at once only one writes it."""
     hub, wing = rig.make("hub", "wing", sharing=("wing",))
