@@ -1,7 +1,7 @@
 """Many windows on one engine, in real terminals: the host is killed, told to end, closed, and the others go on.
 
 What the duties did meanwhile is counted by others than the product: a script that files without a pause, whose every
-line is looked for in the inbox, and a look at the registry that sees each stamp.
+line is looked for in the inbox, a look at the registry that sees each stamp, and an agent that tells each key it gets.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import sys
 import threading
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -28,7 +29,7 @@ from sot_tui.comm.proof import SystemProcs
 from sot_tui.wake.prompt import WAKE_LINE
 from tests.caller import hello, request
 from tests.e2e.terminal import Terminal
-from tests.rows.supervised import scripted
+from tests.rows.supervised import end_below, scripted
 from tests.screens.real import entry, put
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ TAKEN_OVER_SECS = 3.0
 """How soon another window has the duties after the end of the one that hosted them (product)."""
 STAMP_SECS = 60.0
 """Between two stamps of one handle (contract, Liveness)."""
+WAKE_SECS = 9.0
+"""Of a wake that nothing stands in the way of, with much to do: the tick, the hold, the look (product: 4)."""
+QUIET_SECS = 4.5
+"""How long it is watched that no second line comes for a message: a tick, the hold, and once more a second."""
 DONE: dict[str, object] = {"state": "done", "done": True, "summary": "built"}
 
 
@@ -117,6 +122,32 @@ class Windows:
         said = holder()
         if said.what == "daemon" and SystemProcs().start_of(int(said.pid)) is not None:
             os.kill(int(said.pid), signal.SIGKILL)
+        end_below(f"{self.comm.parent}/state/sot/workspaces/")
+
+    def wait_for(self, heir: str, host: int) -> None:
+        """Have two windows open; or one `sotd run` that waits for the end of the host, and no window but the host's."""
+        if heir == "window":
+            while len([one for one in self.terminals if one.is_open()]) < 2:
+                self.open()
+            return
+        for one in self.terminals:
+            if one.is_open() and one.dashboard() != host:
+                one.press("q")
+                until(lambda one=one: not one.is_open(), "it is closed")  # type: ignore[misc]
+        waits = self.daemon().pid
+        until(lambda: is_at_rest(waits), "it has started, and waits")
+
+
+def is_at_rest(pid: int) -> bool:
+    """Look for a moment whether a process waits: it takes no time of a core."""
+    stat = Path(f"/proc/{pid}/stat")
+
+    def used() -> list[str]:
+        return stat.read_text().rpartition(")")[2].split()[11:13]
+
+    before = used()
+    time.sleep(0.3)  # what is looked at is this moment
+    return used() == before
 
 
 @pytest.fixture
@@ -149,19 +180,27 @@ class Filer(threading.Thread):
 
 
 class Stamps(threading.Thread):
-    """Sees every value that the operator's stamp has."""
+    """Sees every value that the stamp of a handle has, and when it came."""
 
-    def __init__(self, comm: Path) -> None:
+    def __init__(self, comm: Path, handle: str) -> None:
         super().__init__(daemon=True)
-        self.home = Home(str(comm))
-        self.seen: list[str] = []
+        self.home, self.handle = Home(str(comm)), handle
+        self.seen: list[tuple[float, str]] = []
+        """Each value, and when it was seen first; nobody knows how old the first one was by then."""
+        self.looked_at = 0.0
         self.stop = threading.Event()
 
     def run(self) -> None:
-        while not self.stop.wait(0.01):
-            said = str(entry(self.home, "operator-box")["last_seen"])
-            if said not in self.seen[-1:]:
-                self.seen.append(said)
+        while not self.stop.wait(0.02):
+            said = str(entry(self.home, self.handle)["last_seen"])
+            self.looked_at = time.monotonic()
+            if not self.seen or said != self.seen[-1][1]:
+                self.seen.append((self.looked_at, said))
+
+    def longest_gap(self) -> float:
+        """Return the longest time between two stamps, or from the last one to the last look."""
+        moments = [at for at, _ in self.seen[1:]] + [self.looked_at]
+        return max((two - one for one, two in pairwise(moments)), default=0.0)
 
 
 @pytest.mark.timeout(150)
@@ -180,7 +219,7 @@ def test_duties_when_each_host_ends_in_its_own_way_then_the_next_has_them_and_no
     for _ in range(2):
         windows.open()
     began = time.monotonic()
-    filer, stamps = Filer(windows.socket), Stamps(comm_home)
+    filer, stamps = Filer(windows.socket), Stamps(comm_home, "operator-box")
     filer.start()
     stamps.start()
 
@@ -231,7 +270,9 @@ class Session:
         put(windows.comm, web_box={"state": "idle", "workspace_id": made["workspace_id"]})
         self.row = made["workspace_id"]
         self.filed = 0
-        self.longest = 0.0
+        self.filed_at = 0.0
+        self.waits: list[float] = []
+        """For how long each message waited, from the moment when its filing began."""
 
     def said(self, word: str) -> list[Any]:
         """Return what the agent said of one thing, in order; half a line is not said yet."""
@@ -239,71 +280,172 @@ class Session:
         lines = log.read_text().split("\n")[:-1] if log.exists() else []
         return [found[word] for line in lines if word in (found := json.loads(line))]
 
+    def order(self, words: str) -> None:
+        """Give the agent an order, and wait until it has taken it."""
+        before = len(self.said("ordered"))
+        (self.folder / "orders").write_text(words + "\n")
+        until(lambda: len(self.said("ordered")) > before, f"the agent hears: {words}")
+
     def mail(self) -> None:
         """File a message through whoever has the duties, asking again while nobody answers or says that it is filed."""
         self.filed += 1
+        self.filed_at = time.monotonic()
         text = f"message {self.filed}"
         path = self.windows.comm / "inbox" / f"{self.NAME}.jsonl"
-        end = time.monotonic() + DEADLINE_S
         while not (path.exists() and f'"{text}"'.encode() in path.read_bytes()):
-            assert time.monotonic() < end, f"never filed: {text}"
+            assert time.monotonic() < self.filed_at + DEADLINE_S, f"never filed: {text}"
             asked(self.windows.socket, "comm.file", {"from": "script", "to": self.NAME, "text": text})
 
-    def is_woken(self) -> None:
-        """Wait until the agent has polled all that was filed; take down how long the longest wait was."""
-        began = time.monotonic()
-        until(lambda: self.said("polled")[-1:] == [self.filed], f"the wake for message {self.filed}")
-        self.longest = max(self.longest, time.monotonic() - began)
+    def is_woken_once(self, secs: float) -> None:
+        """See that the last message is polled in so many seconds after its filing, and that one line came for it.
+
+        One is one: each key that the agent has ever got is counted, also a line that nobody sent. The next message is
+        filed only after a quiet time, so that its wake is not taken for this one's.
+        """
+        left = self.filed_at + secs - time.monotonic()
+        until(lambda: self.said("polled")[-1:] == [self.filed], f"in all {secs:g} s, the wake for {self.filed}", left)
+        self.waits.append(time.monotonic() - self.filed_at)
+        end = time.monotonic() + QUIET_SECS
+        while time.monotonic() < end:
+            assert "".join(self.said("got")) == (WAKE_LINE + "\r") * self.filed, f"not one wake for {self.filed}"
+            assert self.said("polled") == list(range(1, self.filed + 1))
+            time.sleep(0.1)
 
     def stamped(self) -> str:
         return str(entry(Home(str(self.windows.comm)), self.NAME)["last_seen"])
 
 
-@pytest.mark.timeout(240)
+class Way(NamedTuple):
+    """How one host is ended, and when."""
+
+    how: str
+    """`killed`, `told` to end, or `left`: the person leaves the window; a daemon is told."""
+    heir: str
+    """Who waits to host next: a `window` or a `daemon`."""
+    instant: float
+    """How many seconds after a message came: before the hold, within it, between line and Enter, after it."""
+    slow: float = 0.0
+    """How many seconds the agent works before it polls, once it was woken."""
+    stamp_age: float = 0.0
+    """How many seconds ago the row was stamped, when that message comes."""
+
+
+class Told(NamedTuple):
+    """What was counted over some hand-overs."""
+
+    session: Session
+    stamps: Stamps
+
+    def __str__(self) -> str:
+        first, after = max(self.session.waits[1::2]), max(self.session.waits[2::2])
+        return (
+            f"{self.session.filed} messages, {len(self.session.said('polled'))} wakes, the longest wait {first:.1f} s "
+            f"over a hand-over and {after:.1f} s without one; {len(self.stamps.seen)} stamps, the longest gap "
+            f"{self.stamps.longest_gap():.1f} s"
+        )
+
+
+@pytest.mark.timeout(300)
 def test_wakes_when_each_host_ends_in_its_own_way_then_none_is_missed_and_none_comes_twice(windows: Windows) -> None:
     """Product: the host leaves or dies, and no duty is done twice: here a row's wake, and the stamp of its handle."""
-    hand_over(windows, [("killed", 0.0), ("killed", 0.7), ("told", 1.4), ("left", 2.1)])
+    ways = [
+        Way("killed", "window", 0.0),
+        Way("left", "window", 2.1),
+        Way("killed", "daemon", 1.4),
+        Way("told", "daemon", 0.7),
+        Way("told", "window", 4.0, slow=4.0),
+    ]
+    hand_over(windows, ways)
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 def test_wakes_when_hosts_end_at_any_instant_then_none_is_missed_and_none_comes_twice(windows: Windows) -> None:
+    """The same, while a script files for another handle without a pause; each of its lines is filed once too."""
     seed = random.randrange(1 << 32)
     sys.stdout.write(f"seed {seed}: ")
     chance = random.Random(seed)
-    ways = [(chance.choice(("killed", "told", "left")), chance.uniform(0.0, 4.0)) for _ in range(24)]
-    session = hand_over(windows, ways)
-    sys.stdout.write(f"{len(ways)} hand-overs, {session.filed} messages, {len(session.said('polled'))} wakes, ")
-    sys.stdout.write(f"the longest wait {session.longest:.1f} s\n")
+    ways = [
+        Way(
+            chance.choice(("killed", "told", "left")),
+            chance.choice(("window", "daemon")),
+            chance.uniform(0.0, 4.0),
+            chance.choice((0.0, 1.5, 4.0)),
+        )
+        for _ in range(24)
+    ]
+    filer = Filer(windows.socket)
+    told = hand_over(windows, ways, filer)
+    lines = Counter(answer == {"ok": True} for answer in filer.answers.values())
+    sys.stdout.write(f"{len(ways)} hand-overs, {told}; {lines[True]} lines filed, {lines[False]} not, ")
+    sys.stdout.write(f"at most {filer.longest_gap:.1f} s between two\n")
 
 
-def hand_over(windows: Windows, ways: list[tuple[str, float]]) -> Session:
-    """End one host after the other, each so many seconds after a message came; count what became of it."""
+@pytest.mark.torture
+@pytest.mark.timeout(2400)
+def test_stamps_when_hosts_end_as_one_is_due_then_none_is_late_and_none_comes_twice(windows: Windows) -> None:
+    """Each host stamps, and is kept until its next stamp is due or has just come."""
+    seed = random.randrange(1 << 32)
+    sys.stdout.write(f"seed {seed}: ")
+    chance = random.Random(seed)
+    hows = ["killed", "told", "left"]
+    ways = [
+        Way(how, heir, chance.uniform(0.0, 4.0), stamp_age=chance.uniform(54.0, 60.0))
+        for heir in ("daemon", "window")
+        for how in chance.sample(hows, len(hows))
+    ]
+    sys.stdout.write(f"{len(ways)} hand-overs, {hand_over(windows, ways)}\n")
+
+
+def hand_over(windows: Windows, ways: list[Way], filer: Filer | None = None) -> Told:
+    """End one host after the other, and count what became of the mail that came before and after, and of the stamps."""
     windows.daemon(PATH=f"{scripted(windows.comm.parent / 'bin')}:{os.environ['PATH']}")
     host = windows.served_by(0, DEADLINE_S)
     session = Session(windows)
     session.mail()
-    session.is_woken()
-    for way, instant in ways:
-        while len([one for one in windows.terminals if one.is_open()]) < 2:
-            windows.open()
-        session.mail()  # whoever has the duties next finds it unread, whether a line was typed for it or not
-        time.sleep(instant)  # before the hold, within it, between line and Enter, after it
-        before = session.stamped()
-        if way == "left" and holder().what == "dashboard":
-            windows.window_of(host).press("q")
-        else:
-            os.kill(host, signal.SIGKILL if way == "killed" else signal.SIGTERM)
-        host = windows.served_by(host)
-        session.mail()
-        session.is_woken()
-        until(lambda before=before: session.stamped() > before, "the next host stamps the row's handle", 10.0)  # type: ignore[misc]
-    polled = session.said("polled")
-    assert polled == sorted(set(polled)), "a line was typed for mail that had been polled"
-    assert session.said("submitted") == [WAKE_LINE] * len(polled), "something else was sent"
-    assert session.longest < 2 * TAKEN_OVER_SECS + 9, "of a wake: the tick, the hold, the look"
+    session.is_woken_once(DEADLINE_S)
+    stamps, ended = Stamps(windows.comm, Session.NAME), list[float]()
+    counting: list[Stamps | Filer] = [stamps, filer] if filer else [stamps]
+    for thread in counting:
+        thread.start()
+    try:
+        for way in ways:
+            windows.wait_for(way.heir, host)
+            session.order(f"slow {way.slow}")
+            until(lambda: stamps.seen, "the row's handle has a stamp")
+            until(lambda way=way: time.monotonic() - stamps.seen[-1][0] >= way.stamp_age, "it is older", 130.0)  # type: ignore[misc]
+            session.mail()  # whoever has the duties next finds it unread, whether a line was typed for it or not
+            time.sleep(way.instant)
+            before = session.stamped()
+            ended.append(time.monotonic())
+            if way.how == "left" and holder().what == "dashboard":
+                windows.window_of(host).press("q")
+            else:
+                os.kill(host, signal.SIGKILL if way.how == "killed" else signal.SIGTERM)
+            host = windows.served_by(host)
+            assert holder().what == {"window": "dashboard", "daemon": "daemon"}[way.heir]
+            session.is_woken_once(way.instant + TAKEN_OVER_SECS + WAKE_SECS + way.slow)
+            session.mail()
+            session.is_woken_once(WAKE_SECS + way.slow)
+            until(lambda before=before: session.stamped() > before, "the next host stamps the row's handle", 10.0)  # type: ignore[misc]
+        assert session.said("submitted") == [WAKE_LINE] * session.filed, "something else was sent"
+    finally:
+        for thread in counting:
+            thread.stop.set()
+            thread.join(DEADLINE_S)
+    check_row_stamps(stamps, ended)
+    if filer is not None:
+        check_mail(windows.comm, filer)
     asked(windows.socket, "workspace.destroy", {"workspace_id": session.row})
-    return session
+    return Told(session, stamps)
+
+
+def check_row_stamps(stamps: Stamps, ended: list[float]) -> None:
+    """See that a row was stamped each minute, over a hand-over too, and by one host no more often than that."""
+    assert stamps.longest_gap() < STAMP_SECS + TAKEN_OVER_SECS
+    for (one, _), (two, said) in pairwise(stamps.seen[1:]):
+        is_handed_over = any(one < moment < two for moment in ended)
+        assert is_handed_over or two - one > STAMP_SECS - 1, f"{said} came {two - one:.1f} s after the one before"
 
 
 def check_mail(comm_home: Path, filer: Filer) -> None:

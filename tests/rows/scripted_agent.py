@@ -1,7 +1,8 @@
 """An agent that draws what the recordings of Claude Code show, and obeys its keys; it stands in for a real one.
 
 It is run as `claude` in a row. What it was sent, and what it took that for, it appends to `$AGENT_LOG` as JSON lines.
-Orders come as lines through the fifo `$AGENT_ORDERS`: `dialog`, `gone`, `work SECONDS`, `vim`.
+Orders come as lines through the fifo `$AGENT_ORDERS`: `dialog`, `gone`, `work SECONDS`, `slow SECONDS`, which it then
+works before it polls.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Agent:
         self.at = 0
         self.state = "free"
         self.until = 0.0
+        self.slow = 0.0
+        self.is_asked_to_poll = False
         self.said: list[str] = []
         self.log = os.open(os.environ["AGENT_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self.frame = 0
@@ -142,14 +145,16 @@ class Agent:
             return
         self.tell(submitted=self.box)
         self.said = [*self.said, f"❯ {self.box}"][-3:]
-        if self.box == WAKE_LINE:
+        self.is_asked_to_poll = self.is_asked_to_poll or self.box == WAKE_LINE
+        if self.is_asked_to_poll and not self.slow:
             self.poll()
         self.box, self.at = "", 0
         if self.state == "free":
-            self.state, self.until = "work", time.monotonic() + WORK_SECS
+            self.state, self.until = "work", time.monotonic() + max(WORK_SECS, self.slow)
 
     def poll(self) -> None:
         """Read the mail, as a session does that runs the poll."""
+        self.is_asked_to_poll = False
         with open(os.environ["AGENT_INBOX"], "rb") as file:
             lines = file.read().splitlines()
         self.tell(polled=len(lines))
@@ -168,6 +173,8 @@ class Agent:
                 self.state = "free"
             case ["work", seconds]:
                 self.state, self.until = "work", time.monotonic() + float(seconds)
+            case ["slow", seconds]:
+                self.slow = float(seconds)
         self.tell(ordered=words)
 
     def run(self) -> None:
@@ -196,6 +203,8 @@ class Agent:
                 self.frame += 1
                 if time.monotonic() >= self.until:
                     self.state = "free"
+                    if self.is_asked_to_poll:
+                        self.poll()
             self.draw()
 
 
