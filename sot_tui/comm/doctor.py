@@ -12,9 +12,10 @@ import os
 import stat
 from enum import Enum
 
-from sot_tui.comm import mounts, names
+from sot_tui.comm import mounts, names, wire
 from sot_tui.comm.clock import age_text
 from sot_tui.comm.disk import FOLDER_MODE
+from sot_tui.comm.endpoints import Remote
 from sot_tui.comm.fleet import WEDGED_SECS
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sot_tui.comm.home import Home
+    from sot_tui.comm.links import Concern, LinkStanding
     from sot_tui.comm.mounts import LockRecord
     from sot_tui.comm.proof import Record
     from sot_tui.comm.registry_lock import LockLook
@@ -480,6 +482,49 @@ def of_relay(endpoint: str, notes: Sequence[str]) -> Finding:
     return Finding(Level.OK, "relay", endpoint or "the hub is this box, where no daemon listens")
 
 
+def of_links(concern: Concern, standing: LinkStanding | None, fault: str, log: str) -> tuple[Finding, ...]:
+    """Judge this box's link to its hub, or those of others to it; without one no box reaches the sessions behind it.
+
+    `standing` is what its daemon says, None without one; `fault` why it does not say it; `log` where it writes.
+    """
+    what = "link" if concern.hub else "links"
+    if fault:
+        return (Finding(Level.WARN, what, f"how it stands is not known: {fault}", f"tail {word(log)}"),)
+    if standing is None:
+        lacks = f"holds its link to {concern.hub}" if concern.hub else "takes the links of the other boxes"
+        fact = f"no daemon runs here that {lacks}, so mail passes on to no session behind it"
+        return (Finding(Level.WARN, what, fact, "sotd run"),)
+    return (_of_own_link(concern.hub, standing),) if concern.hub else (_of_others(standing),)
+
+
+def _of_own_link(hub: str, standing: LinkStanding) -> Finding:
+    age = age_text(standing.since_s)
+    if standing.hub != hub:
+        held = f"one to {standing.hub}" if standing.hub else "none"
+        fact = (
+            f"the list of boxes has a link to {hub}, and the daemon holds {held}, as it was when it started: restart it"
+        )
+        return Finding(Level.FAULT, "link", fact, "sot-tui service status")
+    if standing.up:
+        return Finding(Level.OK, "link", f"it leads to {hub}, and stands for {age}")
+    if not standing.why:
+        return Finding(Level.WARN, "link", f"it leads to {hub}, and is just being tried", "sot-tui doctor")
+    again = f"next try in {standing.next_try_s} s" if standing.next_try_s else "it is just being tried"
+    fact = f"it leads to {hub}, and does not stand for {age}: {standing.why}; {again}"
+    if standing.why.startswith("hello refused"):
+        return Finding(Level.FAULT, "link", fact, f"ssh -- {word(hub)} sot-tui doctor")
+    target, bridge = wire.bridge_command(Remote(hub, ""), shared=())[-2:]
+    return Finding(Level.FAULT, "link", fact, f"ssh -o BatchMode=yes -- {word(target)} {word(f'{bridge} </dev/null')}")
+
+
+def _of_others(standing: LinkStanding) -> Finding:
+    linked = f"linked: {', '.join(standing.linked) or 'nobody'}"
+    if not standing.missing:
+        return Finding(Level.OK, "links", linked)
+    fact = f"not linked: {', '.join(standing.missing)}; {linked}"
+    return Finding(Level.WARN, "links", fact, f"ssh -- {word(standing.missing[0])} sot-tui doctor")
+
+
 class Service(NamedTuple):
     """How the service file of the daemon stands."""
 
@@ -492,6 +537,10 @@ class Service(NamedTuple):
     """Whether it goes on after the last logout; None where that cannot be told, or means nothing."""
     fault: str = ""
     """Why it says nothing."""
+    sender: str = ""
+    """Whether its daemon can push, in words."""
+    left_out: str = ""
+    """What of this environment's secrets it cannot hold, and what to do; empty when that is none."""
 
 
 _WITHOUT = {
@@ -519,7 +568,10 @@ def of_service(found: Service) -> tuple[Finding, ...]:
     if found.stand is Stands.OLDER:
         findings.append(Finding(Level.WARN, what, f"{found.path} is {found.stand.value}", install))
     if not findings:
-        findings.append(Finding(Level.OK, what, f"{found.path}{', enabled' if found.enabled else ''}"))
+        pushes = f"; its daemon {found.sender}" if found.sender else ""
+        findings.append(Finding(Level.OK, what, f"{found.path}{', enabled' if found.enabled else ''}{pushes}"))
+    if found.left_out:
+        findings.append(Finding(Level.WARN, what, found.left_out, "sot-tui service install"))
     if found.lingers is False:
         fact = "off, so the daemon, and what it started, ends with your last logout"
         findings.append(Finding(Level.WARN, "linger", fact, "loginctl enable-linger"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from enum import Enum
 
 from sot_tui.comm import paths
@@ -50,8 +51,18 @@ _HANDED_ON = (
     "XDG_STATE_HOME",
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
+    "STEWARD_NTFY_URL_FILE",
+    "STEWARD_NTFY_TOKEN_FILE",
+    "STEWARD_NTFY_DISABLED",
+    "STEWARD_HELPER_BIN",
+    "STEWARD_MODEL_PROVIDER",
+    "STEWARD_MODEL_ID",
+    "STEWARD_MODEL_THINKING",
 )
 """What a manager's own environment lacks, and a daemon and the agents in its rows need as the person has it."""
+_SECRETS = ("STEWARD_NTFY_URL", "STEWARD_NTFY_TOKEN")
+"""What no service file ever holds; the variable with _FILE behind the name says where it lies."""
+_TOPIC, _DISABLED = "STEWARD_NTFY_URL", "STEWARD_NTFY_DISABLED"
 
 
 class Manager(Enum):
@@ -82,6 +93,16 @@ class Service(NamedTuple):
     """What an install writes."""
 
 
+class Sender(Enum):
+    """Whether the daemon that a service file starts can push; the value says it to a person."""
+
+    NONE = "has no sender: the file names no topic"
+    OFF = "has no sender: pushes are switched off"
+    UNREADABLE = "has no sender: the file with the topic cannot be read"
+    HAS = "has a sender"
+    PERHAPS = "has a sender if a file of variables names one"
+
+
 class Found(NamedTuple):
     """A look at a service file."""
 
@@ -104,6 +125,8 @@ def daemon_command() -> str:
 def service(environ: Mapping[str, str], command: str, platform: str = sys.platform) -> Service:
     """Return the service file of this environment; raises Refused for one that cannot be written down."""
     said = {name: environ[name] for name in _HANDED_ON if environ.get(name)}
+    # A manager starts the daemon in another folder than a person names a file from.
+    said |= {name: os.path.abspath(said[name]) for name in map(_file_of, _SECRETS) if name in said}
     for name, value in {**said, NAME: command}.items():
         if not value.isprintable():
             raise Refused(f"{name} holds what no service file can, so none was written")
@@ -214,6 +237,12 @@ def lacks(disk: Disk, one: Service, text: str) -> tuple[str, ...]:
     """Return what a unit has to say for its rows, and does not; the last word counts, its drop-ins come last."""
     if one.manager is Manager.LAUNCHD:
         return () if "<key>AbandonProcessGroup</key><true/>" in text.replace("\n", "") else ("AbandonProcessGroup",)
+    said = dict(_assignments(disk, one, text))
+    return tuple(wanted for wanted in SERVING if said.get(wanted.partition("=")[0]) != wanted.partition("=")[2])
+
+
+def _assignments(disk: Disk, one: Service, text: str) -> list[tuple[str, str]]:
+    """Return what a unit says, in order; its drop-ins come last."""
     try:
         drops = sorted(name for name in disk.listdir(f"{one.path}.d") if name.endswith(".conf"))
         texts = [text, *(_text(disk, f"{one.path}.d/{name}") or "" for name in drops)]
@@ -221,11 +250,75 @@ def lacks(disk: Disk, one: Service, text: str) -> tuple[str, ...]:
         texts = [text]
     except OSError as error:
         raise Unreadable(f"{one.path}.d could not be read: {error.strerror}") from error
-    said = {}
-    for line in "\n".join(texts).splitlines():
-        key, _, value = line.strip().partition("=")
-        said[key.strip()] = value.strip()
-    return tuple(wanted for wanted in SERVING if said.get(wanted.partition("=")[0]) != wanted.partition("=")[2])
+    pairs = (line.strip().partition("=") for line in "\n".join(texts).splitlines())
+    return [(key.strip(), value.strip()) for key, _, value in pairs]
+
+
+def left_out(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the secrets that this environment holds by value alone, so that a service file cannot say them."""
+    return tuple(name for name in _SECRETS if environ.get(name) and not environ.get(_file_of(name)))
+
+
+def said_of(left: tuple[str, ...]) -> str:
+    """Return the line about secrets that were left out: what follows, and what is to be done."""
+    one = len(left) == 1
+    names, files = " and ".join(f"${name}" for name in left), " and ".join(map(_file_of, left))
+    no_file = f"{names} {'is' if one else 'are'} secret, so no service file holds {'it' if one else 'them'}"
+    so = "the daemon pushes nothing" if _TOPIC in left else "the daemon sends without it"
+    return f"{no_file} and {so}: put {'it' if one else 'each'} into a file of yours alone (0600), name it by {files}"
+
+
+def sender(disk: Disk, one: Service, text: str) -> Sender:
+    """Return whether the daemon of a service file can push; what the manager itself hands on is not looked at."""
+    names, more = _variables(disk, one, text)
+    if names.get(_DISABLED) == "true":
+        return Sender.OFF
+    if names.get(_TOPIC):
+        return Sender.HAS
+    path = names.get(_file_of(_TOPIC), "")
+    if path:
+        # A specifier of systemd's own is not resolved here.
+        return Sender.HAS if not path.startswith("/") or _holds_something(disk, path) else Sender.UNREADABLE
+    return Sender.PERHAPS if more else Sender.NONE
+
+
+def _variables(disk: Disk, one: Service, text: str) -> tuple[Mapping[str, str], bool]:
+    """Return the variables that a service file sets, and whether it names a file with more of them."""
+    if one.manager is Manager.LAUNCHD:
+        import plistlib  # noqa: PLC0415  (macOS alone)
+        from xml.parsers.expat import ExpatError  # noqa: PLC0415
+
+        try:
+            said = plistlib.loads(text.encode("utf-8", "surrogateescape")).get("EnvironmentVariables", {})
+        except (ValueError, AttributeError, ExpatError, plistlib.InvalidFileException):
+            return {}, False
+        return {str(name): str(value) for name, value in said.items()} if isinstance(said, dict) else {}, False
+    import shlex  # noqa: PLC0415  (only this verb and the doctor need it)
+
+    found: dict[str, str] = {}
+    more = False
+    for key, value in _assignments(disk, one, text):
+        # An empty one forgets what was said before it (systemd.exec(5)).
+        if key == "EnvironmentFile":
+            more = bool(value)
+        elif key == "Environment" and not value:
+            found = {}
+        elif key == "Environment":
+            with suppress(ValueError):  # systemd says what is wrong with it
+                pairs = (word.partition("=") for word in shlex.split(value))
+                found |= {name: said.replace("%%", "%") for name, _, said in pairs}
+    return found, more
+
+
+def _holds_something(disk: Disk, path: str) -> bool:
+    try:
+        return bool(disk.read_up_to(path, _READ_LIMIT).strip())
+    except (OSError, ValueError):
+        return False
+
+
+def _file_of(name: str) -> str:
+    return f"{name}_FILE"
 
 
 def lingers(disk: Disk, folder: str = LINGER) -> bool | None:

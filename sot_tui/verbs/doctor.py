@@ -156,7 +156,7 @@ def _in_home(home: Home, host: str) -> list[Finding]:
 
 
 def _ways(home: Home, host: str) -> list[Finding]:
-    """Judge what this box is among the others, and where daemons are asked; none of them is."""
+    """Judge what this box is among the others, where daemons are asked, and how its links stand."""
     boxes = topology.read(os.environ, home.disk)
     findings = list(doctor.of_topology(paths.topology_file(os.environ), host, boxes))
     own = endpoints.of_this_box(home, os.environ)
@@ -164,6 +164,10 @@ def _ways(home: Home, host: str) -> list[Finding]:
     if all(one.level is not Level.FAULT for one in findings):  # else its fault is told already
         way = endpoints.of_the_hub(home, os.environ, host)
         findings.append(doctor.of_relay(way.endpoint, way.notes))
+        found = _setup.links_of(home, host)
+        if found is not None:
+            log = paths.events_log(os.environ)
+            findings += doctor.of_links(found.concern, found.standing, found.fault, log)
     return findings
 
 
@@ -176,7 +180,11 @@ def _service(home: Home) -> doctor.Service:
         systemd = one.manager is services.Manager.SYSTEMD
         lacks = () if found.stand is services.Stand.MISSING else services.lacks(home.disk, one, found.text)
         lingers = services.lingers(home.disk) if systemd else None
-        return doctor.Service(path, found.stand, lacks, found.enabled, lingers)
+        there = found.stand is not services.Stand.MISSING
+        sender = services.sender(home.disk, one, found.text).value if there else ""
+        left = services.left_out(os.environ) if there else ()
+        said = services.said_of(left) if left else ""
+        return doctor.Service(path, found.stand, lacks, found.enabled, lingers, sender=sender, left_out=said)
     except SotError as error:
         return doctor.Service(path, services.Stand.FOREIGN, fault=error.sentence)
 

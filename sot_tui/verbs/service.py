@@ -27,8 +27,9 @@ Examples:
 Usage: sot-tui service install [--force] | uninstall | status
 
 Linux: systemd's sotd.service for this account, in $XDG_CONFIG_HOME/systemd/user, else ~/.config/systemd/user. macOS: a
-launch agent in ~/Library/LaunchAgents. It holds your search path and comm home as they are now; install it again when
-they change. Stopping the daemon ends no row. On Linux the daemon and its rows end with your last logout unless linger
+launch agent in ~/Library/LaunchAgents. It holds your search path, your comm home and where the secrets of your pushes
+lie ($STEWARD_NTFY_URL_FILE, $STEWARD_NTFY_TOKEN_FILE) as they are now, and never a secret; install it again when they
+change. Stopping the daemon ends no row. On Linux the daemon and its rows end with your last logout unless linger
 is on (loginctl enable-linger). A file that you wrote or changed is left alone; --force writes over it.
 The exit code of status is 1 when an install would write something.
 """
@@ -59,6 +60,9 @@ def main(argv: list[str]) -> int:
 def _install(home: Home, one: Service, *, force: bool) -> Exit:
     written = services.install(home, one, force=force)
     answer(f"{one.path} {'was written' if written else 'stands already'}")
+    left = services.left_out(os.environ)
+    if left:
+        answer(f"  {services.said_of(left)}, and install again")
     answer(f"  next: {services.start_command(one)}")
     if one.manager is Manager.SYSTEMD and services.lingers(home.disk) is False:
         answer("  linger is off, so the daemon and its rows end with your last logout; next: loginctl enable-linger")
@@ -77,6 +81,11 @@ def _uninstall(home: Home, one: Service) -> Exit:
 def _status(home: Home, one: Service) -> Exit:
     found = services.look(home.disk, one)
     answer(f"{one.path}: {found.stand.value}{', enabled' if found.enabled else ''}")
+    if found.stand is not Stand.MISSING:
+        answer(f"  its daemon {services.sender(home.disk, one, found.text).value}")
+        left = services.left_out(os.environ)
+        if left:
+            answer(f"  {services.said_of(left)}")
     said = daemon_lock.last_holder(home, os.environ)
     if said.pid and home.procs.start_of(int(said.pid)) is not None:
         answer(f"  the duties were last taken by a {said.what or 'process'}, pid {said.pid}, which runs")

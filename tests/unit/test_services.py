@@ -89,6 +89,69 @@ def test_launch_agent_when_written_then_is_a_plist_and_no_row_ends_with_it() -> 
     assert services.lacks(Disk(), one, one.text.replace("AbandonProcessGroup", "Else")) == ("AbandonProcessGroup",)
 
 
+def test_service_when_pushes_are_configured_then_where_the_secrets_lie_and_never_a_secret(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "50% topic").write_text("https://SECRET\n")
+    more = {"STEWARD_NTFY_URL": "https://SECRET", "STEWARD_NTFY_TOKEN": "SECRET"}
+    for platform in ("linux", "darwin"):
+        bare = services.service(environ(**more), SOTD, platform)
+        assert "SECRET" not in bare.text
+        assert services.sender(home.disk, bare, bare.text) is services.Sender.NONE
+        one = services.service(environ(**more, STEWARD_NTFY_URL_FILE="50% topic"), SOTD, platform)
+        assert "SECRET" not in one.text
+        assert str(tmp_path / "50% topic").replace("%", "%%" if platform == "linux" else "%") in one.text
+        assert services.sender(home.disk, one, one.text) is services.Sender.HAS
+        off = services.service(environ(STEWARD_NTFY_URL_FILE="50% topic", STEWARD_NTFY_DISABLED="true"), SOTD, platform)
+        assert services.sender(home.disk, off, off.text) is services.Sender.OFF
+        gone = services.service(environ(STEWARD_NTFY_URL_FILE="gone"), SOTD, platform)
+        assert services.sender(home.disk, gone, gone.text) is services.Sender.UNREADABLE
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("EnvironmentFile=/x/y", services.Sender.PERHAPS),
+        ("EnvironmentFile=/x/y\nEnvironmentFile=", services.Sender.NONE),
+        ("Environment=A=b STEWARD_NTFY_URL=https://x 'C=d e'", services.Sender.HAS),
+        ("Environment=STEWARD_NTFY_URL=https://x\nEnvironment=", services.Sender.NONE),
+        ("Environment=STEWARD_NTFY_URL_FILE=%h/topic", services.Sender.HAS),
+        ('Environment="STEWARD_NTFY_URL=https://x', services.Sender.NONE),
+        ("", services.Sender.NONE),
+    ],
+)
+def test_sender_when_a_drop_in_names_one_then_it_counts(home: Home, said: str, found: services.Sender) -> None:
+    one = services.service(environ(), SOTD, "linux")
+    folder = Path(f"{one.path}.d")
+    folder.mkdir(parents=True)
+    (folder / "more.conf").write_text(f"[Service]\n{said}\n")
+    assert services.sender(home.disk, one, one.text) is found
+
+
+@pytest.mark.parametrize("text", ["", "<plist>", "<plist><array/></plist>"])
+def test_sender_when_a_launch_agent_is_none_then_it_names_none(home: Home, text: str) -> None:
+    one = services.service(environ(), SOTD, "darwin")
+    assert services.sender(home.disk, one, text) is services.Sender.NONE
+
+
+def test_secrets_when_they_are_there_by_value_alone_then_said_with_what_to_do() -> None:
+    url, token = {"STEWARD_NTFY_URL": "https://SECRET"}, {"STEWARD_NTFY_TOKEN": "SECRET"}
+    files = {"STEWARD_NTFY_URL_FILE": "/t", "STEWARD_NTFY_TOKEN_FILE": "/k"}
+    assert services.left_out({}) == services.left_out(files) == services.left_out({**url, **token, **files}) == ()
+    assert services.said_of(services.left_out({**url, "STEWARD_NTFY_TOKEN_FILE": "/k"})) == (
+        "$STEWARD_NTFY_URL is secret, so no service file holds it and the daemon pushes nothing: "
+        "put it into a file of yours alone (0600), name it by STEWARD_NTFY_URL_FILE"
+    )
+    both = services.said_of(services.left_out({**url, **token}))
+    assert both.startswith("$STEWARD_NTFY_URL and $STEWARD_NTFY_TOKEN are secret, ")
+    assert both.endswith(
+        "put each into a file of yours alone (0600), name it by STEWARD_NTFY_URL_FILE and STEWARD_NTFY_TOKEN_FILE"
+    )
+    only = services.said_of(services.left_out({**token, "STEWARD_NTFY_URL_FILE": "/t"}))
+    assert "and the daemon sends without it: put it into" in only
+
+
 def test_service_when_a_value_cannot_be_written_down_then_refused() -> None:
     for more in ({"PATH": "/a\n[Service]\nExecStart=/evil"}, {"SOT_COMM_HOME": "/a\udcff"}):
         with pytest.raises(Refused, match="holds what no service file can"):
