@@ -120,6 +120,22 @@ def next_pause(before: float, lasted_s: float) -> float:
     return min(LONGEST_PAUSE_SECS, before * 2)
 
 
+class Concern(NamedTuple):
+    """What a box has to do with links, by the list of boxes."""
+
+    hub: str = ""
+    """The box that its own link leads to; empty when it holds none."""
+    others: tuple[str, ...] = ()
+    """The boxes that should hold a link to it."""
+
+
+def concern(found: Topology | Unlisted | None, host: str) -> Concern | None:
+    """Return what the box `host` has to do with links, None for nothing."""
+    where = to_hub(found, host)
+    others = not_linked(found, host, ())
+    return Concern(where.target if where is not None else "", others) if where is not None or others else None
+
+
 # -- how they stand ---------------------------------------------------------------------------------------------------
 
 

@@ -1,15 +1,17 @@
-"""What `info` prints and `doctor` judges: variables of the environment, and the files and folders at their paths.
+"""What `info` prints and `doctor` judges: variables of the environment, files and folders at their paths, and links.
 
-Both only look: nothing is made, locked, stamped or written.
+Both only look: nothing is made, locked, stamped or written. This box's own daemon is asked how its links stand, once,
+where the list of boxes says that there have to be any; nobody else is asked anything.
 """
 
 from __future__ import annotations
 
 import os
 
-from sot_tui.comm import names, registry
+from sot_tui.comm import endpoints, links, names, registry, topology
 from sot_tui.comm.clock import seconds_said
 from sot_tui.comm.doctor import Entry
+from sot_tui.comm.endpoints import Local
 from sot_tui.comm.errors import SotError
 from sot_tui.comm.inbox_lock import DEFAULT_WAITS, READ_WAIT, WRITE_WAIT
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
@@ -17,6 +19,20 @@ from sot_tui.comm.registry_lock import Wait
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
+    from sot_tui.comm.links import Concern, LinkStanding
+
+
+DAEMON_SECS = 2.0
+"""Seconds in which this box's own daemon says how its links stand; one that is alive takes milliseconds."""
+
+
+class Links(NamedTuple):
+    """The links of this box: what it has to do with any, and how they stand."""
+
+    concern: Concern
+    standing: LinkStanding | None
+    fault: str = ""
+    """Why it is not known how they stand; empty, without a standing, where no daemon runs."""
 
 
 class Variable(NamedTuple):
@@ -62,6 +78,27 @@ def host_of(home: Home) -> tuple[str, str]:
         return names.declared_host(os.environ, home.procs), ""
     except SotError as fault:
         return "", fault.sentence
+
+
+def links_of(home: Home, host: str) -> Links | None:
+    """Return how the links of this box stand, as its own daemon says it; None where it has to do with none."""
+    concern = links.concern(topology.read(os.environ, home.disk), host)
+    if concern is None:
+        return None
+    endpoint = endpoints.of_this_box(home, os.environ).endpoint
+    if not endpoint:
+        return Links(concern, None)
+    if not isinstance(endpoints.parsed(endpoint), Local):
+        return Links(concern, None, f"{endpoint} is asked in the place of this box's own daemon")
+    from sot_tui.comm import wire  # noqa: PLC0415  (most boxes have no links)
+
+    asker = wire.caller(os.environ, host, "", home.path)
+    answer = wire.ask(home.clock, endpoint, asker, "version.query", {}, DAEMON_SECS)
+    if isinstance(answer, wire.NoAnswer):
+        return Links(concern, None, answer.why)
+    standing = links.standing_in(answer.payload.get("links"))
+    fault = answer.error or ("" if standing is not None else f"the daemon at {endpoint} does not say it")
+    return Links(concern, None if fault else standing, fault)
 
 
 def entry_at(home: Home, path: str) -> Entry:

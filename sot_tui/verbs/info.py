@@ -10,7 +10,7 @@ import os
 import sys
 
 from sot_tui.comm import config, doctor, endpoints, look, mounts, paths, scripts, topology
-from sot_tui.comm.clock import seconds_said
+from sot_tui.comm.clock import age_text, seconds_said
 from sot_tui.comm.config import Source
 from sot_tui.comm.errors import Exit
 from sot_tui.comm.home import PROTOCOL_VERSION, home_here
@@ -69,6 +69,7 @@ def _facts(home: Home, settings: Config) -> dict[str, Any]:
         "variables": [_variable(variable) for variable in _setup.VARIABLES],
         "topology": _topology(home, host),
         "endpoints": _endpoints(home, host),
+        "links": _links(home, host),
         "scripts": _scripts(home),
         "notifier": _notifier(home, settings),
         "mount": _mount(home),
@@ -146,6 +147,19 @@ def _endpoints(home: Home, host: str) -> dict[str, Any]:
         "daemon": own.endpoint or None,
         "relay": hub.endpoint or None,
         "notes": list(dict.fromkeys((*own.notes, *hub.notes))),
+    }
+
+
+def _links(home: Home, host: str) -> dict[str, Any] | None:
+    found = _setup.links_of(home, host)
+    if found is None:
+        return None
+    stands = found.standing._asdict() if found.standing is not None else None
+    return {
+        "to": found.concern.hub or None,
+        "from": list(found.concern.others),
+        "standing": stands,
+        "fault": found.fault or None,
     }
 
 
@@ -242,6 +256,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         _line("daemon", ways["daemon"] or "none listens"),
         _line("relay", ways["relay"] or "none"),
         *(_line("", note) for note in ways["notes"]),
+        *_link_lines(facts["links"]),
         _line("scripts", f"{state}{', ' + stubs['version'] if stubs['version'] else ''}, in {stubs['folder']}"),
         *(_line("", name) for name in stubs["names"] if stubs["state"] != scripts.Stand.MISSING.value),
     ]
@@ -254,6 +269,25 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         _line("", files),
     ]
     return lines
+
+
+def _link_lines(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    stands, hub = found["standing"], found["to"]
+    if stands is None:
+        return [_line("link" if hub else "links", found["fault"] or "no daemon runs here that keeps any")]
+    if not hub:
+        missing = f"; not linked: {', '.join(stands['missing'])}" if stands["missing"] else ""
+        return [_line("links", f"linked: {', '.join(stands['linked']) or 'nobody'}{missing}")]
+    age = age_text(stands["since_s"])
+    if stands["up"]:
+        return [_line("link", f"to {stands['hub']}, which stands for {age}")]
+    if not stands["hub"]:
+        return [_line("link", f"none: the daemon started before the list of boxes had one to {hub}")]
+    again = f"next try in {stands['next_try_s']} s" if stands["next_try_s"] else "it is being tried"
+    why = f"{stands['why']}; " if stands["why"] else ""
+    return [_line("link", f"to {stands['hub']}, which does not stand for {age}: {why}{again}")]
 
 
 def _notifier_lines(found: dict[str, Any]) -> list[str]:

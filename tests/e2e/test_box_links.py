@@ -289,6 +289,37 @@ def test_link_when_ssh_fails_then_its_last_words_are_in_the_log_and_it_is_tried_
     boxes.until_linked()
 
 
+def test_doctor_when_the_link_stands_or_not_then_both_boxes_say_so_and_what_to_do(boxes: Two) -> None:
+    def told(box: There, what: str, level: str) -> dict[str, Any]:
+        (found,) = box.doctor(what)
+        assert found["level"] == level, found
+        return found
+
+    for box, what in ((boxes.hub, "links"), (boxes.lab, "link")):
+        assert told(box, what, "warn")["step"] == "sotd run"
+        assert json.loads(box.run("info", "--json")[1])["links"]["standing"] is None
+    boxes.serve()
+    assert told(boxes.hub, "links", "ok")["fact"] == "linked: lab"
+    assert told(boxes.lab, "link", "ok")["fact"].startswith("it leads to hub, and stands for ")
+    said = json.loads(boxes.lab.run("info", "--json")[1])["links"]
+    assert (said["to"], said["from"], said["fault"]) == ("hub", [], None)
+    assert (said["standing"]["up"], said["standing"]["why"]) == (True, "")
+    said = json.loads(boxes.hub.run("info", "--json")[1])["links"]
+    assert (said["to"], said["from"], said["standing"]["linked"]) == (None, ["lab"], ["lab"])
+    assert "\nlink                      to hub, which stands for " in boxes.lab.run("info")[1]
+    assert "\nlinks                     linked: lab\n" in boxes.hub.run("info")[1]
+    boxes.hub.fault.write_text("me@hub: Permission denied (publickey).")
+    boxes.hub.end()
+    boxes.hub.serve()
+    until(lambda: "Permission denied" in boxes.lab.doctor("link")[0]["fact"], "the lab knows why")
+    found = told(boxes.lab, "link", "FAULT")
+    assert found["step"].startswith("ssh -o BatchMode=yes -- hub 'PATH=")
+    assert found["step"].endswith("; sotd stdio-bridge </dev/null'")
+    found = told(boxes.hub, "links", "warn")
+    assert (found["fact"], found["step"]) == ("not linked: lab; linked: nobody", "ssh -- lab sot-tui doctor")
+    assert "which does not stand for " in boxes.lab.run("info")[1]
+
+
 def test_daemon_when_it_ends_then_its_ssh_does_too(boxes: Two) -> None:
     boxes.serve()
     assert boxes.lab.daemon is not None

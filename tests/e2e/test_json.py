@@ -437,9 +437,9 @@ def test_doctor_when_the_list_of_boxes_cannot_be_used_then_its_file_is_named(joi
     listed("hub = 3")
     assert levels(joined, code=1) == {"topology": ("FAULT", f"${{EDITOR:-vi}} {path}")}
     listed(*BOXES, "windows = 3")
-    assert levels(joined) == {"topology": ("warn", f"${{EDITOR:-vi}} {path}")}
+    assert levels(joined) == {"topology": ("warn", f"${{EDITOR:-vi}} {path}"), "link": ("warn", "sotd run")}
     listed(*BOXES)
-    assert levels(joined) == {}
+    assert levels(joined) == {"link": ("warn", "sotd run")}
 
 
 def test_doctor_when_an_endpoint_cannot_be_dialled_then_its_variable_is_named(joined: Box) -> None:

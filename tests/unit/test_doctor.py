@@ -12,6 +12,7 @@ import pytest
 from sot_tui.comm import doctor
 from sot_tui.comm.doctor import Entry, Fault, Finding, Hooks, Level, Room, Seen, Terminal
 from sot_tui.comm.home import Home, ensure_home, open_entries
+from sot_tui.comm.links import Concern, LinkStanding
 from sot_tui.comm.mounts import LockRecord, Mount
 from sot_tui.comm.proof import Record
 from sot_tui.comm.registry import Registry, Unread
@@ -290,6 +291,83 @@ def test_filing_when_recorded_so_then_this(
 
 def test_filing_when_the_system_is_not_linux_then_a_daemon_files() -> None:
     assert doctor.of_filing(HOME, OWN, LockRecord(OWN, "m1"), hub=True, linux=False).level is WARN
+
+
+# -- links ------------------------------------------------------------------------------------------------------------
+
+LAB, HUB = Concern("hub"), Concern(others=("lab", "desk"))
+UP = LinkStanding("hub", up=True, since_s=200)
+DOWN = LinkStanding("hub", since_s=7200, why="Permission denied (publickey).", next_try_s=30)
+BRIDGE = (
+    """ssh -o BatchMode=yes -- hub 'PATH="$HOME/.local/share/sot/bin:$HOME/.cargo/bin:$HOME/.local/bin:$PATH"; """
+    "sotd stdio-bridge </dev/null'"
+)
+
+
+@pytest.mark.parametrize(
+    ("concern", "standing", "fault", "level", "fact", "step"),
+    [
+        (LAB, UP, "", OK, "it leads to hub, and stands for 3m", ""),
+        (
+            LAB,
+            DOWN,
+            "",
+            FAULT,
+            "it leads to hub, and does not stand for 2h: Permission denied (publickey).; next try in 30 s",
+            BRIDGE,
+        ),
+        (
+            LAB,
+            DOWN._replace(why="hello refused: no", next_try_s=0),
+            "",
+            FAULT,
+            "it leads to hub, and does not stand for 2h: hello refused: no; it is just being tried",
+            "ssh -- hub sot-tui doctor",
+        ),
+        (LAB, LinkStanding("hub"), "", WARN, "it leads to hub, and is just being tried", "sot-tui doctor"),
+        (
+            LAB,
+            LinkStanding(),
+            "",
+            FAULT,
+            "the list of boxes has a link to hub, and the daemon holds none, as it was when it started: restart it",
+            "sot-tui service status",
+        ),
+        (
+            LAB,
+            None,
+            "",
+            WARN,
+            "no daemon runs here that holds its link to hub, so mail passes on to no session behind it",
+            "sotd run",
+        ),
+        (LAB, None, "it slept", WARN, "how it stands is not known: it slept", "tail /s/events.log"),
+        (HUB, LinkStanding(linked=("lab", "desk")), "", OK, "linked: lab, desk", ""),
+        (
+            HUB,
+            LinkStanding(linked=("moon",), missing=("lab", "desk")),
+            "",
+            WARN,
+            "not linked: lab, desk; linked: moon",
+            "ssh -- lab sot-tui doctor",
+        ),
+        (HUB, LinkStanding(missing=("lab",)), "", WARN, "not linked: lab; linked: nobody", "ssh -- lab sot-tui doctor"),
+        (
+            HUB,
+            None,
+            "",
+            WARN,
+            "no daemon runs here that takes the links of the other boxes, so mail passes on to no session behind it",
+            "sotd run",
+        ),
+    ],
+)
+def test_links_when_they_stand_so_then_so_bad_and_the_next_step(
+    concern: Concern, standing: LinkStanding | None, fault: str, level: Level, fact: str, step: str
+) -> None:
+    what = "link" if concern.hub else "links"
+    found = doctor.of_links(concern, standing, fault, "/s/events.log")
+    assert found == (Finding(level, what, fact, step),)
 
 
 # -- this box ---------------------------------------------------------------------------------------------------------
