@@ -22,7 +22,8 @@ _HEAD = """\
 this program writes it, and none is needed. `sot-tui info` prints every key with its value and where that comes from.
 
 A key that is not known, a value of another type, or a file that cannot be read is one warning, in `sot-tui doctor` and
-on the dashboard's message line; the default is used in its place. A change counts from the next start.
+on the dashboard's message line; the default is used in its place. A change counts from the next start,
+and of the quiet hours at once.
 
 | Key | Type | Default | What it does |
 |---|---|---|---|

@@ -15,7 +15,7 @@ from sot_tui.comm import jsonline
 from sot_tui.comm.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 BUDGET_BYTES = 8192
 """User and assistant text together (contract, Framing)."""
@@ -77,23 +77,28 @@ def shared(user: str, assistant: str) -> tuple[str, str]:
 
 def head(text: str, limit: int) -> str:
     """Return the beginning of `text` within `limit` bytes, cut at a word and ended by an ellipsis when it is longer."""
+    return _shortened(text, limit, _words_first)
+
+
+def tail(text: str, limit: int) -> str:
+    """Return the end of `text` within `limit` bytes, cut at a word and begun by an ellipsis when it is longer."""
+    return _shortened(text, limit, _words_last)
+
+
+def _shortened(text: str, limit: int, cut: Callable[[str, int], str]) -> str:
     if size(text) <= limit:
         return text
     room = limit - size(ELLIPSIS)
-    if room < 1:
-        return ELLIPSIS
+    return cut(text, room) if room >= 1 else ELLIPSIS
+
+
+def _words_first(text: str, room: int) -> str:
     cut = kept_head(text, room)
     space = cut.rfind(" ")
     return (cut[:space] if space > 0 else cut).rstrip(" ") + ELLIPSIS
 
 
-def tail(text: str, limit: int) -> str:
-    """Return the end of `text` within `limit` bytes, cut at a word and begun by an ellipsis when it is longer."""
-    if size(text) <= limit:
-        return text
-    room = limit - size(ELLIPSIS)
-    if room < 1:
-        return ELLIPSIS
+def _words_last(text: str, room: int) -> str:
     cut = kept_tail(text, room)
     space = cut.find(" ")
     return ELLIPSIS + (cut[space + 1 :] if 0 <= space < len(cut) - 1 else cut).lstrip(" ")

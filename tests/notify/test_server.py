@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import time
 from contextlib import contextmanager, suppress
 from threading import Event as Flag, Thread
 from typing import TYPE_CHECKING
@@ -95,6 +96,30 @@ def daemon(room: Path) -> Iterator[Daemon]:
     served = Daemon(room)
     yield served
     served.end()
+
+
+# -- while nothing happens --------------------------------------------------------------------------------------------
+
+
+def test_server_when_nothing_is_under_way_then_it_waits_without_an_end(daemon: Daemon) -> None:
+    """A daemon that nobody asks anything takes nothing of a core: it wakes for a connection, and for nothing else."""
+    for event in (PI_TURN, ENDED):
+        assert daemon.tell(event) == ACCEPTED
+    assert daemon.answer(b"\n") == REJECTED
+    end = time.monotonic() + DEADLINE_SECS
+    while daemon.server._patience_ms(None) is not None:  # what was served last ends in another thread
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    turns, turn = 0, daemon.server._turn
+
+    def counted(end: float | None = None) -> set[int]:
+        nonlocal turns
+        turns += 1
+        return turn(end)
+
+    daemon.server._turn = counted  # type: ignore[method-assign]
+    assert daemon.answer(b"\n") == REJECTED  # this one wakes it once, for itself and for its end
+    assert turns <= 4
 
 
 # -- the socket -------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from sot_tui.notify import frame as frames
 from tests.e2e.box import COMMAND
 from tests.notify.pieces import PI_TURN, fields, line
 from tests.notify.test_server import Daemon, answering
+from tests.screens.real import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,6 +141,19 @@ def test_b41_notify_when_it_is_a_rehearsal_then_one_line_and_nothing_sent(room: 
     assert out.endswith(" — hook text\n")
     assert not topic.got
     assert logged(room)[0]["composition_error"] == "dry run"
+
+
+def test_notify_when_it_tells_of_a_permission_then_the_session_s_facts_stay_as_they_are(
+    room: Path, topic: Ntfy
+) -> None:
+    """Contract, Work state: "A Claude Code session sends no event when a dialog shows"."""
+    home = put(room / "comm", anna={"state": "working", "floor": True, "summary": "at it"})
+    before = home.disk.read_up_to(home.registry, 1 << 20)
+    asks = {**STOP, "hook_event_name": "Notification", "notification_type": "permission_prompt", "message": "Allow it?"}
+    more = {"SOT_COMM_HOME": home.path, "SOT_COMM_HANDLE": "anna"}
+    assert notify("--harness", "claude-code", said=asks, url=topic.url, **more) == (0, "", "")
+    assert topic.bodies == ["Allow it?"]
+    assert home.disk.read_up_to(home.registry, 1 << 20) == before
 
 
 def test_b40_notify_when_the_payload_is_an_argument_then_it_says_so_and_ends_well() -> None:
