@@ -84,15 +84,17 @@ class Following:
         aside = self._mark_aside()
         if not self._begun and was is None:
             self._now_read(there and there._replace(at=self._home.disk.size(there.descriptor)))
-        elif there is not None and (was is None or there.file != was.file):
+        elif was is None or there is None or there.file != was.file:
             # A log that was put aside since, after the one that was read, comes between.
-            if aside not in {None, self._aside} and (was is None or aside[:2] != was.file):
+            others = {one.file for one in (was, there) if one is not None}
+            if aside is not None and aside != self._aside and aside[:2] not in others:
                 self._now_read(self._opened(f"{self._path}.1"))
                 self._found.append(News(LOST, good=False, pushed=False))
                 self._take_in()
-            self._now_read(there)
-            self._take_in()
-        elif there is not None:
+            if there is not None:
+                self._now_read(there)
+                self._take_in()
+        else:
             self._home.disk.close(there.descriptor)
         self._aside = aside
 
