@@ -216,8 +216,6 @@ class Copy:
 
     def verdict(self, mutant: Mutant, tests: Sequence[str]) -> Verdict:
         """Let the mutant live while its tests run."""
-        if not tests:
-            return Verdict(mutant, "", 0)
         path = self.folder / mutant.file
         whole = path.read_bytes()
         try:
@@ -228,6 +226,8 @@ class Copy:
 
     def first_failed(self, tests: Sequence[str]) -> str:
         """Run tests until one fails; return its name, or "" when none did."""
+        if not tests:
+            return ""
         self._asked.write(json.dumps([SECONDS, list(tests)]) + "\n")
         self._asked.flush()
         return self._told.readline().strip()

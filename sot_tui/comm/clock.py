@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SETTING_LIMIT_SECS = 86400.0
 """The longest wait, or life, that a variable may set: a day. What is longer is a slip of the keys."""
 
+CLOCK_SLACK_SECS = 5
+"""Seconds that a stamp may lie in the future: two boxes that keep time by the network differ by less than one."""
+
 _STAMP_CHARS = len("YYYY-MM-DDTHH:MM:SSZ")
 
 Stamp = NewType("Stamp", str)

@@ -13,7 +13,7 @@ import stat
 from enum import Enum
 
 from sot_tui.comm import mounts, names, wire
-from sot_tui.comm.clock import age_text
+from sot_tui.comm.clock import CLOCK_SLACK_SECS, age_text
 from sot_tui.comm.disk import FOLDER_MODE
 from sot_tui.comm.endpoints import Remote
 from sot_tui.comm.fleet import WEDGED_SECS
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from sot_tui.comm.proof import Record
     from sot_tui.comm.registry_lock import LockLook
 
-CLOCK_SLACK_SECS = 5
-"""Seconds that a stamp may lie in the future: two boxes that keep time by the network differ by less than one."""
 SMALLEST, SMALL = (50, 16), (80, 24)
 """Columns and lines below which the dashboard has no room, and from which it has all of it (product, The nav)."""
 

@@ -98,6 +98,14 @@ def way_to_hub(home: Home, environ: Mapping[str, str], host: str) -> str | Unlis
     return boxes if boxes is not None else ""
 
 
+def way_to_box(home: Home, environ: Mapping[str, str], host: str, name: str) -> str | Unlisted:
+    """Return the endpoint by which the box `host` reaches the daemon of the box `name`, as its list of boxes has it."""
+    boxes = topology.read(environ, home.disk)
+    if isinstance(boxes, topology.Topology):
+        return topology.way_to(boxes, host, name.lower(), topology.runtime_base())
+    return boxes or Unlisted("there is no list of boxes that says how to reach it")
+
+
 def of_this_box_else_the_hub(home: Home, environ: Mapping[str, str], host: str) -> Found:
     """Return who owns the comm folder as far as this box can tell: its own daemon, else the hub."""
     own = of_this_box(home, environ)

@@ -14,7 +14,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from sot_tui.comm import facts
-from sot_tui.comm.clock import age_text, seconds_of
+from sot_tui.comm.clock import CLOCK_SLACK_SECS, age_text, seconds_of
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
 from sot_tui.comm.registry import LIVE_SECS, is_live_stamp
 
@@ -515,6 +515,17 @@ def is_here(fleet: Fleet, one: Agent) -> bool:
     return one.host.lower() == fleet.host.lower()
 
 
+def is_row_elsewhere(fleet: Fleet, one: Agent) -> bool:
+    """Tell whether a handle is of a row that another box runs, which can be asked what it shows."""
+    return bool(one.workspace_id) and not is_here(fleet, one)
+
+
+def clears_elsewhere(fleet: Fleet, handle: str) -> bool:
+    """Tell whether the `done` of a handle is for another box to clear."""
+    one = fleet.agents.get(handle)
+    return one is not None and one.done and not is_here(fleet, one)
+
+
 def state_of(fleet: Fleet, one: Agent, now: float) -> State:
     """Return the state of an agent at `now`, which its line, the counts and the order go by."""
     if one.handle == fleet.operator:
@@ -808,6 +819,9 @@ def _live(fleet: Fleet, one: Agent, now: float) -> str:
     seen = seconds_of(one.last_seen)
     if seen is None:
         return "no: it has no last_seen stamp, so a send to it fails"
+    if seen - now > CLOCK_SLACK_SECS:
+        by = age_text(seen - now)
+        return f"yes, by a stamp {by} in the future: its clock or this one is wrong, so it seems live {by} too long"
     ago = f"{age_text(now - seen)} ago"
     if is_live(fleet, one, now):
         return f"yes, seen {ago}"

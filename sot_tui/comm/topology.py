@@ -85,17 +85,26 @@ def plan(found: Topology, host: str, base: str, own: str) -> tuple[str, ...]:
     way = way_to_hub(found, host, base)
     if isinstance(way, Unlisted):
         raise Refused(way.why)
-    lines = [f"self {host}", f"hub {found.hub}", f"relay-endpoint {way or own}"]
-    for name, box in found.boxes.items():
-        if name == host or not box.daemon:
-            continue
-        if name == found.hub:
-            lines.append(f"dial {name} {way}")
-        elif not way:
-            lines.append(f"dial {name} {f'unix:{link_socket(base, name)}' if box.frontend else f'ssh:{name}'}")
-        elif found.boxes[host].frontend:
-            lines.append(f"dial {name} ssh:{found.hub}/{name}")
-    return tuple(lines)
+    lines = (f"self {host}", f"hub {found.hub}", f"relay-endpoint {way or own}")
+    ways = ((name, way_to(found, host, name, base)) for name in found.boxes if name != host)
+    return (*lines, *(f"dial {name} {way}" for name, way in ways if isinstance(way, str)))
+
+
+def way_to(found: Topology, host: str, name: str, base: str) -> str | Unlisted:
+    """Return the endpoint by which the box `host` reaches the daemon of another one, `name` (daemon wire 1.5)."""
+    way = way_to_hub(found, host, base)
+    box = found.boxes.get(name)
+    if isinstance(way, Unlisted) or box is None:
+        return way if isinstance(way, Unlisted) else Unlisted(f"`{name}` is not a listed host")
+    if not box.daemon:
+        return Unlisted(f"no daemon runs on `{name}`")
+    if name == found.hub:
+        return way
+    if not way:
+        return f"unix:{link_socket(base, name)}" if box.frontend else f"ssh:{name}"
+    if found.boxes[host].frontend:
+        return f"ssh:{found.hub}/{name}"
+    return Unlisted(f"`{host}` has a way to its hub alone")
 
 
 def link_socket(base: str, host: str) -> str:

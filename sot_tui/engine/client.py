@@ -462,6 +462,25 @@ class AnswerDialog(Command[Outcome]):
     """`RowDialog.lines` as they stood before the person."""
 
 
+@dataclass(frozen=True, slots=True)
+class FarScreen:
+    """What the terminal of a row on another box shows, as that box's daemon says."""
+
+    lines: tuple[str, ...] = ()
+    """Its rows, as text. Foreign."""
+    fault: str = ""
+    """Why nothing is shown; empty when it was answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookElsewhere(Command[FarScreen]):
+    """Ask another box what the terminal of a handle's row shows."""
+
+    handle: str
+    viewed: bool
+    """Whether a person has moved the view there, so that its box clears a done."""
+
+
 class What(Enum):
     """What a line of the event log is about; the value is the word in the line."""
 

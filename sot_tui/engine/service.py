@@ -52,6 +52,7 @@ from sot_tui.engine.client import (
     LoadDrafts,
     LookAtLock,
     LookAtLocks,
+    LookElsewhere,
     MarkOpened,
     OpenMail,
     Outcome,
@@ -70,6 +71,7 @@ from sot_tui.engine.client import (
 )
 from sot_tui.engine.desk_store import DeskStore
 from sot_tui.engine.duties import Duties
+from sot_tui.engine.elsewhere import Elsewhere
 from sot_tui.engine.executors import Executor, Pool
 from sot_tui.engine.fold import (
     AsideIs,
@@ -152,6 +154,7 @@ class Engine:
         self._listeners: list[Callable[[], None]] = []
         self._executors = {name: Executor(name) for name in _EXECUTORS}
         self._starts, self._row_work = Pool("start", BOOT_AT_ONCE), Pool("rows", ROW_THREADS)
+        self._far = Elsewhere(home, environ)
         self._wake_work, self._wake_hint = Pool("wake", WAKE_THREADS), asyncio.Event()
         self._wakes: Wakes | None = None
         self.rows: Rows | None = None
@@ -230,6 +233,7 @@ class Engine:
             self._starts.close()
             self._row_work.close()
             self._wake_work.close()
+            self._far.close()
             if self._link is not None:
                 self._link.close()
         finally:
@@ -684,14 +688,24 @@ class Engine:
             if self.fleet.stance is not Stance.HOST:
                 outcome = refusal(command, self.fleet.stance_why)
             if outcome is None:
-                rows = isinstance(command, _ABOUT_ROWS)
-                outcome = await (self._rowed(command) if rows else self._done(command))
+                outcome = await self._carried_out(command)
             for said in journal.of_command(command, outcome):
                 self._tell(Happened(*said))
             return cast("T", outcome)
         finally:
             if not isinstance(command, _CHANGES_NOTHING):
                 self._hint.set()
+
+    async def _carried_out(self, command: object) -> object:
+        match command:
+            case LookElsewhere(handle, viewed):
+                return await self._far.look(self.fleet, handle, viewed=viewed)
+            case ClearDone(handle) if rules.clears_elsewhere(self.fleet, handle):
+                return await self._far.clear_done(self.fleet, handle)
+            case _ if isinstance(command, _ABOUT_ROWS):
+                return await self._rowed(command)
+            case _:
+                return await self._done(command)
 
     async def _done(self, command: object) -> object:
         match command:
@@ -803,9 +817,6 @@ class Engine:
         return Outcome(good=True, sentence=words)
 
     def _clear_done(self, handle: str) -> Outcome:
-        one = self.fleet.agents.get(handle)
-        if one is not None and one.done and not rules.is_here(self.fleet, one):
-            return Outcome(good=False, sentence=f"@{handle}: {rules.OTHER_BOX} ({one.host or 'it names no host'})")
         written = registry.clear_done(self._home, handle, self.fleet.host)
         if isinstance(written, registry.NotWritten):
             return Outcome(good=False, sentence=written.sentence)

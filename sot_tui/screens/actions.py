@@ -28,6 +28,7 @@ class Where(Enum):
     RECOVER = "in the recover dialog"
     LOCKS = "among the locks"
     EVENTS = "in the event log"
+    FAR = "at a row of another box"
     HELP = "in the help"
     FILTER = "while a filter is typed"
     WORDS = "while the words of a search are typed"
@@ -145,6 +146,8 @@ TABLE = (
     Action(Where.LOCKS, "recover", ("ctrl+r", "enter"), "recover", "Recover the registry lock from a dead holder."),
     Action(Where.LOCKS, "reload", ("R",), "look again", "Look at every lock again."),
     Action(Where.LOCKS, "back", ("escape",), "back", "Go back."),
+    Action(Where.FAR, "open_mail", ("m",), "mail", "Read the mail of this handle."),
+    Action(Where.FAR, "back", ("escape",), "back", "Go back."),
     Action(
         Where.EVENTS, "filter", ("slash",), "filter", "Show some lines only: kind:mail !text; all must fit.", types=True
     ),

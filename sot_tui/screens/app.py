@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 """What ends the dashboard; Ctrl+C is a key like any other while it runs."""
 _FIRST_SHEETS = ("app", "nav")
-_FURTHER_SHEETS = ("mail", "compose", "row", "confirm", "spawn", "recover", "help", "locks", "events")
+_FURTHER_SHEETS = ("mail", "compose", "row", "confirm", "spawn", "recover", "help", "locks", "events", "far")
 _FURTHER_SCREENS = (*_FURTHER_SHEETS, "found", "unsent")
 """What is loaded behind the first frame, and not when it is opened: what a dashboard shows is of one version."""
 _FURTHER_AFTER_SECS = 0.5

@@ -404,6 +404,8 @@ class NavScreen(Place[None]):
             live = rules.is_live(fleet, one, self.desk.now())
             return f"@{one.handle} is live: its own session gives it back (sot-tui leave)" if live else ""
         if row is None:
+            if name == "look" and rules.is_row_elsewhere(fleet, one):
+                return ""
             return f"{_named(one)} has no row on this box"
         if name == "run_again" and not rules.end_of(row):
             return f"row '{row.label}' is not over (phase: {row.phase})"
@@ -458,6 +460,11 @@ class NavScreen(Place[None]):
 
         fleet = self.desk.fleet
         one = rules.line_of(fleet, key)
+        if one is not None and rules.is_row_elsewhere(fleet, one):
+            from sot_tui.screens.far import FarPlace
+
+            self.app.push_screen(FarPlace(self.desk, key))
+            return
         if one is None or rules.row_of(fleet, one) is None:
             self._open(key)
             return

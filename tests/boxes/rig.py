@@ -8,6 +8,7 @@ it. Making one needs root and a kernel that allows it; who may not is told in th
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -184,6 +185,50 @@ class Box:
         out, err = process.communicate(timeout=50)
         assert b"Traceback" not in out + err, out + err
         return process.returncode, out.decode(), err.decode()
+
+    def ask(self, op: str, **payload: object) -> dict[str, Any]:
+        """Ask this box's own daemon, over its bridge; return what it answers."""
+        hello = {"client_id": "test", "protocol": 3, "host": self.name, "os_user": f"uid:{os.geteuid()}", "role": "cli"}
+        frames = [
+            {"v": 1, "id": n, "kind": "req", "op": o, "payload": p}
+            for n, o, p in ((1, "hello", hello), (2, op, payload))
+        ]
+        bridge = self.start("sotd", "stdio-bridge", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert bridge.stdin is not None
+        assert bridge.stdout is not None
+        bridge.stdin.write("".join(json.dumps(frame, separators=(",", ":")) + "\n" for frame in frames).encode())
+        bridge.stdin.flush()
+        answer: dict[str, Any] = next(
+            said["payload"] for said in map(json.loads, iter(bridge.stdout.readline, b"")) if said["id"] == 2
+        )
+        bridge.stdin.close()
+        bridge.wait(timeout=30)
+        bridge.stdout.close()
+        return answer
+
+    def row(self, project: str) -> str:
+        """Start a row with a shell in it, whose session joins; return the row's id."""
+        root = self.own / "work" / project
+        root.mkdir(exist_ok=True)
+        row = str(
+            self.ask("workspace.create", label=project, project_root=str(root), agent="none", autostart_claude=False)[
+                "workspace_id"
+            ]
+        )
+        until(lambda: self.phase(row) == "ready", "the row is ready")
+        self.type(row, "sot-tui join")
+        until(lambda: f"{project}-{self.name}" in self.book()["agents"], "its session has joined")
+        return row
+
+    def phase(self, row: str) -> str:
+        """Return where a row's run stands."""
+        rows = self.ask("workspace.list")["workspaces"]
+        return next(str(one["phase"]) for one in rows if one["workspace_id"] == row)
+
+    def type(self, row: str, words: str) -> None:
+        """Type a line into a row, and Enter."""
+        data = base64.b64encode(words.encode()).decode()
+        assert self.ask("pty.input", workspace_id=row, data_b64=data, enter=True)["enter"] == "sent"
 
     def send(self, to: str, words: str) -> str:
         """Send a message as the session of `join`; return the one result, without the indent of a script's own."""

@@ -40,10 +40,12 @@ class Terminal:
         *,
         name: str = "tmux",
         env: str = "",
+        inside: str = "",
     ) -> None:
+        """`inside` is the command that runs another one in another place than this machine's own."""
         self._socket = str(folder / name)
         self._tmux = shutil.which("tmux") or "tmux"
-        command = f"{f'env {env} ' if env else ''}{sys.executable} {program}; echo ended with $?; cat"
+        command = f"{inside} {f'env {env} ' if env else ''}{sys.executable} {program}; echo ended with $?; cat"
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), command)
 
     def tmux(self, *words: str) -> str:

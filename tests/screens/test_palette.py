@@ -15,6 +15,7 @@ from sot_tui.screens.app import SotApp
 from sot_tui.screens.compose import ComposeScreen
 from sot_tui.screens.confirm import Confirm
 from sot_tui.screens.events import EventsScreen
+from sot_tui.screens.far import FarPlace
 from sot_tui.screens.help import HelpScreen
 from sot_tui.screens.locks import LocksScreen
 from sot_tui.screens.mail import MailScreen
@@ -38,6 +39,7 @@ SCREENS: dict[Where, type[Place[Any]]] = {
     Where.RECOVER: RecoverDialog,
     Where.LOCKS: LocksScreen,
     Where.EVENTS: EventsScreen,
+    Where.FAR: FarPlace,
     Where.HELP: HelpScreen,
 }
 

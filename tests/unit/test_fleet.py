@@ -191,6 +191,19 @@ def test_lock_when_held_past_two_seconds_then_is_wedged(lock: LockState, wedged:
     assert lock.wedged is wedged
 
 
+@pytest.mark.parametrize(
+    ("ahead", "told"),
+    [
+        (5, "yes, seen 0s ago"),
+        (6, "yes, by a stamp 6s in the future: its clock or this one is wrong, so it seems live 6s too long"),
+        (180, "yes, by a stamp 3m in the future: its clock or this one is wrong, so it seems live 3m too long"),
+    ],
+)
+def test_explanation_when_another_boxs_clock_is_ahead_then_says_so(ahead: int, told: str) -> None:
+    fleet = fleet_of({"far": DONE | {"host": "far", "last_seen": stamp(NOW + ahead)}})
+    assert dict(explain(fleet, fleet.agents["far"], NOW))["live"] == told
+
+
 def test_explanation_when_asked_then_says_which_fact_and_since_when() -> None:
     fleet = fleet_of({"a": BLOCKED, "far": DONE | {"host": "far"}}, {"a": 2})
     told = dict(explain(fleet, fleet.agents["a"], NOW))

@@ -37,6 +37,7 @@ from sot_tui.engine.client import (
     LoadDrafts,
     LookAtLock,
     LookAtLocks,
+    LookElsewhere,
     MarkOpened,
     OpenMail,
     Outcome,
@@ -240,8 +241,8 @@ def test_command_when_nothing_may_be_written_then_is_refused_with_the_reason(com
 def test_every_command_when_it_is_new_then_is_said_to_write_or_to_look() -> None:
     """A command that nobody thought of must not write where nothing may be written."""
     made = {kind for kind in vars(client).values() if isinstance(kind, type) and issubclass(kind, Command)} - {Command}
-    looks = {ListFolders, LoadDrafts, LookAtLock, LookAtLocks, OpenMail, ReadDialog, ReadEvents, ReadLetter, ResumeLine,
-             Search}  # fmt: skip
+    looks = {ListFolders, LoadDrafts, LookAtLock, LookAtLocks, LookElsewhere, OpenMail, ReadDialog, ReadEvents,
+             ReadLetter, ResumeLine, Search}  # fmt: skip
     writes = {AnswerDialog, Broadcast, ClearDone, CreateRow, DropDraft, EndRow, KeepDraft, LayOut, Leave, Listed,
               MarkOpened, Recover, RestWrites, ResumeRow, Send, SetAside, TakeUp}  # fmt: skip
     assert made == looks | writes

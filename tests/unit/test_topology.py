@@ -121,3 +121,23 @@ def test_way_to_hub_when_each_kind_of_box_asks_then_its_own(host: str, way: obje
     assert isinstance(found, Topology)
     assert topology.way_to_hub(found, host, "/run/user/7") == way
     assert topology.names_hub(written(GOOD), host) is (host == "atlas")
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "way"),
+    [
+        ("atlas", "lab", "ssh:lab"),
+        ("atlas", "desk", "unix:/run/sot-host-desk.sock"),
+        ("desk", "atlas", "ssh:atlas"),
+        ("desk", "lab", "ssh:atlas/lab"),
+        ("lab", "atlas", "unix:/run/sot-relay.sock"),
+        ("lab", "desk", Unlisted("`lab` has a way to its hub alone")),
+        ("lab", "moon", Unlisted("`moon` is not a listed host")),
+        ("moon", "lab", Unlisted("`moon` is not a listed host")),
+        ("atlas", "quiet", Unlisted("no daemon runs on `quiet`")),
+    ],
+)
+def test_way_to_when_each_pair_of_boxes_then_as_the_plan_has_it(host: str, name: str, way: str | Unlisted) -> None:
+    found = topology.read(written(GOOD + "[host.quiet]\n".replace("[monitor]", "")))
+    assert isinstance(found, Topology)
+    assert topology.way_to(found, host, name, "/run") == way
