@@ -228,6 +228,20 @@ async def test_link_when_this_box_is_none_that_holds_one_then_no_ssh_is_started(
     assert not Path(os.environ["SAID"]).exists()
 
 
+async def test_link_when_its_duty_is_started_again_then_what_was_decided_at_the_start_counts(
+    comm_home: Path, hub: Hub
+) -> None:
+    async with kept(home_at(comm_home)) as one:
+        await hub.meet()
+        boxes("hub =")
+        again = asyncio.create_task(one.link.keep(one.count))
+        try:
+            await hub.meet()
+        finally:
+            again.cancel()
+            await asyncio.gather(again, return_exceptions=True)
+
+
 async def test_link_when_a_login_greets_before_the_hub_then_its_words_are_passed_over(
     comm_home: Path, hub: Hub
 ) -> None:
@@ -318,6 +332,8 @@ async def test_link_when_the_hub_answers_no_ping_then_it_is_tried_again(
         hub.say("res", "ping", {"ok": True}, (await hub.frame())["id"] + 1)  # of a ping that was not sent
         await one.until(lambda: one.faults)
         assert one.faults == ["the link to hub failed: the hub answered no ping within 0.2 s"]
+        async with asyncio.timeout(DEADLINE_S):
+            assert await hub.reader.read() == b"", "it went on after a ping that was not answered"
         await hub.meet()
 
 
