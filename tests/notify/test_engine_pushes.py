@@ -22,7 +22,7 @@ from sot_tui.engine import pushing, service
 from sot_tui.engine.client import ReadEvents, What
 from sot_tui.engine.pushing import Pusher
 from sot_tui.engine.service import Engine
-from sot_tui.notify import decision_log, event as events, held, own, server, settings
+from sot_tui.notify import decided as decisions, decision_log, event as events, held, own, server, settings
 from sot_tui.notify.decide import Notice
 from tests.e2e.box import COMMAND
 from tests.notify.pieces import PI_TURN, fields, line
@@ -174,6 +174,9 @@ async def test_decisions_when_a_hook_makes_them_then_each_is_a_line_and_what_sto
         decided("send", "root completion (send failed)", "Docs")
         await until_said(one, "“Docs” was not delivered (root completion)")
         lines = [each for each in (await one.do(ReadEvents())).lines if each.what in {What.PUSH, What.UNPUSHED}]
+        # At the moment of the decision, by which it is the same line in the log of every engine.
+        moments = [decisions.moment(each["time"]) for each in log()[1:]]
+        assert [each.at for each in lines] == moments
         assert [(each.what, each.good, each.text) for each in lines] == [
             (What.UNPUSHED, True, "claude-code Stop: no push (continuation)"),
             (What.PUSH, True, "“Api␛[2J” was sent (root completion)"),

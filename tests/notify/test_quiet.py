@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -17,6 +17,7 @@ from sot_tui.notify import decision_log, delivery, held, quiet
 from sot_tui.notify.decide import BLOCKED, DONE, INFO, Notice
 from sot_tui.notify.frame import Frame
 from sot_tui.notify.quiet import Hours
+from sot_tui.verbs import notifyd
 from tests.e2e.box import COMMAND
 from tests.notify.pieces import ASKED, PI_TURN, STOP, fields, line
 from tests.notify.running import ACCEPTED, Notifyd
@@ -24,6 +25,7 @@ from tests.seams import JumpingClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from threading import Event
 
     from tests.notify.ntfy import Ntfy
 
@@ -232,6 +234,29 @@ def test_notifyd_when_quiet_then_accepted_and_held_and_the_next_one_sends_one_di
         assert len(topic.got) == 3
     finally:
         daemon.end()
+
+
+class Waits:
+    """The end of a daemon, which comes after so many waits."""
+
+    def __init__(self, rounds: int) -> None:
+        self.pauses: list[float] = []
+        self.rounds = rounds
+
+    def wait(self, seconds: float) -> bool:
+        self.pauses.append(seconds)
+        return len(self.pauses) > self.rounds
+
+
+def test_digest_when_the_topic_refuses_it_then_a_daemon_asks_ever_more_rarely_until_it_is_taken(room: Path) -> None:
+    home, folder, minute = home_here(), str(room / "base"), quiet.minute_of(home_here().clock.now())
+    hours = Hours((minute - 60) % 1440, (minute + 60) % 1440, blocked_passes=False)
+    answers = [False, False, False, True]
+    assert held.Gate(home, folder, hours).keep(TURN)
+    over = Waits(6)
+    notifyd._release(held.Gate(home, folder, None), "box", lambda _: answers.pop(0), cast("Event", over))
+    assert over.pauses == [0.0, 30.0, 60.0, 120.0, *[held.RELEASE_SECS] * 3]
+    assert answers == []
 
 
 def test_home_when_it_has_no_held_file_then_count_is_nothing() -> None:
