@@ -19,7 +19,7 @@ from sot_tui.comm.endpoints import Remote
 from sot_tui.comm.fleet import WEDGED_SECS
 from sot_tui.comm.home import PROTOCOL_VERSION
 from sot_tui.comm.light import TYPE_CHECKING, NamedTuple
-from sot_tui.comm.mounts import NETWORK_KINDS, NO_MANAGER, Mount
+from sot_tui.comm.mounts import NETWORK_KINDS, NFS_KINDS, NO_MANAGER, Mount
 from sot_tui.comm.program import NAME, NAMED_BY
 from sot_tui.comm.proof import UNREAD
 from sot_tui.comm.registry import LIVE_SECS, Registry, Unread
@@ -172,6 +172,11 @@ def of_mount(path: str, mount: Mount | None, *, linux: bool) -> Finding:
     told = f"{mount.kind}, {mount.source} mounted on {mount.point}"
     if "ro" in mount.options:
         return Finding(Level.FAULT, "mount", f"{told}, read-only", f"findmnt --target {word(path)}")
+    if mount.kind in NFS_KINDS and not mounts.locks_at_server(mount):
+        why = next((one for one in mount.options if one.startswith("local_lock=")), "NFS before version 4")
+        why = "NFS before version 4" if why == "local_lock=none" else why
+        fact = f"{told}: its locks exclude no other box ({why}), so every box but one files through the hub"
+        return Finding(Level.WARN, "mount", fact, f"findmnt --target {word(path)} -o OPTIONS")
     return Finding(Level.OK, "mount", told)
 
 

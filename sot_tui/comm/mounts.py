@@ -168,7 +168,7 @@ def lock_identity(home: Home) -> str:
     machine = home.procs.machine_id()
     if sys.platform == "linux":
         mount = mount_under(home, home.inboxes)
-        if mount is not None and mount.kind == "nfs4" and _locks_at_server(mount):
+        if mount is not None and mount.kind == "nfs4" and locks_at_server(mount):
             return NFS_MANAGER + mount.source
         if mount is not None and mount.kind in _OWN_DISK_KINDS and machine != UNREAD:
             return f"local {machine}"
@@ -308,7 +308,8 @@ def _writer(home: Home) -> str:
     return "" if machine == UNREAD else machine
 
 
-def _locks_at_server(mount: Mount) -> bool:
+def locks_at_server(mount: Mount) -> bool:
+    """Tell whether a lock on this mount excludes other boxes: NFSv4 alone, and only with `local_lock=none`."""
     return "local_lock=none" in mount.options and any(option.startswith("vers=4") for option in mount.options)
 
 

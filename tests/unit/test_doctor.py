@@ -126,6 +126,27 @@ def test_mount_when_it_is_so_then_this(mount: Mount | None, linux: bool, level: 
 
 
 @pytest.mark.parametrize(
+    ("kind", "options", "why"),
+    [
+        ("nfs4", "vers=4.2 local_lock=none", ""),
+        ("nfs4", "vers=4.2 local_lock=all", "local_lock=all"),
+        ("nfs4", "vers=4.2 local_lock=flock", "local_lock=flock"),
+        ("nfs", "vers=3 local_lock=none", "NFS before version 4"),
+        ("nfs", "vers=3", "NFS before version 4"),
+    ],
+)
+def test_mount_when_its_locks_are_this_machines_own_then_says_so_and_what_follows(
+    kind: str, options: str, why: str
+) -> None:
+    mount = EXT4._replace(kind=kind, source="nas:/home", point="/c", options=frozenset(options.split()))
+    found = doctor.of_mount("/c", mount, linux=True)
+    told = f"{kind}, nas:/home mounted on /c"
+    if why:
+        told += f": its locks exclude no other box ({why}), so every box but one files through the hub"
+    assert (found.level, found.fact) == (WARN if why else OK, told)
+
+
+@pytest.mark.parametrize(
     ("me", "fresh", "expected"),
     [
         pytest.param(ME, True, (OK, ""), id="proves"),
