@@ -123,6 +123,11 @@ def log() -> list[Mapping[str, str]]:
     return [json.loads(each) for each in kept.read_text().splitlines()] if kept.exists() else []
 
 
+def open_files() -> set[str]:
+    """Return the files that this process holds open."""
+    return {os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")}
+
+
 # -- who serves -------------------------------------------------------------------------------------------------------
 
 
@@ -177,11 +182,14 @@ async def test_decisions_when_a_hook_makes_them_then_each_is_a_line_and_what_sto
         # At the moment of the decision, by which it is the same line in the log of every engine.
         moments = [decisions.moment(each["time"]) for each in log()[1:]]
         assert [each.at for each in lines] == moments
+        kept = os.path.realpath(f"{base}/{decision_log.NAME}")
+        assert kept in open_files()
         assert [(each.what, each.good, each.text) for each in lines] == [
             (What.UNPUSHED, True, "claude-code Stop: no push (continuation)"),
             (What.PUSH, True, "“Api␛[2J” was sent (root completion)"),
             (What.PUSH, False, "“Docs” was not delivered (root completion)"),
         ]
+    assert kept not in open_files()
 
 
 async def test_engine_when_a_notifyd_runs_then_says_so_and_takes_over_when_that_ends(

@@ -198,9 +198,12 @@ def line(**said: object) -> bytes:
         ),
         (line(outcome=SEND, title="a\x1b]0;b\x07"), ("“a␛]0;b␇” was sent (r)", True, True)),
         (line(harness=own.HARNESS, event=own.MAIL, outcome=SEND, title="T"), ("“T” was sent (r)", True, True)),
-        (
-            line(harness=own.HARNESS, event=own.MAIL, outcome=SEND, title="T", reason="r (send failed)"),
-            ("“T” was not delivered (r); it is tried again", False, True),
+        *(
+            (
+                line(harness=own.HARNESS, event=event, outcome=SEND, title="T", reason="r (send failed)"),
+                ("“T” was not delivered (r); it is tried again", False, True),
+            )
+            for event in (own.MAIL, own.LOCK, own.DIGEST)
         ),
         (
             line(harness=own.HARNESS, event=own.TEST, outcome=SEND, title="T", reason="r (send failed)"),

@@ -115,6 +115,10 @@ def test_daemon_when_its_topic_comes_later_then_its_word_follows(comm_home: Path
     assert [one.sends for one in all_here(STEWARD_NTFY_URL=url(topic))] == [Sends.NOWHERE]
     secret.write_text(url(topic))
     assert serving.engines_target(home, environ, "daemon") == Target(url(topic), "")
+    (record,) = Path(os.environ["XDG_STATE_HOME"]).rglob("notifier.json")
+    written = record.stat().st_ino
+    assert serving.engines_target(home, environ, "daemon") == Target(url(topic), "")
+    assert record.stat().st_ino == written  # it is asked for again and again, and says the same
     assert [one.sends for one in all_here(STEWARD_NTFY_URL=url(topic))] == [Sends.AS_HERE]
 
 
