@@ -500,6 +500,13 @@ def of_links(concern: Concern, standing: LinkStanding | None, fault: str, log: s
     return (_of_own_link(concern.hub, standing),) if concern.hub else (_of_others(standing),)
 
 
+def of_behind_link(path: str, mount: Mount | None) -> Finding:
+    """Judge the comm home of a box whose daemon may not append there itself: it refuses whatever the hub offers it."""
+    kind = mount.kind if mount is not None else "its mount"
+    fact = f"{path} lies on {kind}, not known as this box's own disk, so its daemon is a guest there and files no offer"
+    return Finding(Level.FAULT, "link", fact, "export SOT_COMM_HOME=/a/folder/on/a/local/disk")
+
+
 def _of_own_link(hub: str, standing: LinkStanding) -> Finding:
     age = age_text(standing.since_s)
     if standing.hub != hub:

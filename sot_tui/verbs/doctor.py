@@ -168,6 +168,8 @@ def _ways(home: Home, host: str) -> list[Finding]:
         if found is not None:
             log = paths.events_log(os.environ)
             findings += doctor.of_links(found.concern, found.standing, found.fault, log)
+            if found.concern.hub and not mounts.is_on_own_disk(home) and mounts.appends_here(home, daemon=True) is None:
+                findings.append(doctor.of_behind_link(home.path, mounts.home_mount(home)))
     return findings
 
 

@@ -22,7 +22,8 @@ import pytest
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.home import Home
 from sot_tui.comm.mounts import lock_identity
-from tests.e2e.test_sotd import SOTD, until
+from tests.caller import hello, request
+from tests.e2e.test_sotd import SOTD, heard, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,6 +206,28 @@ def test_send_when_the_boxes_are_linked_then_each_reaches_the_other_and_the_line
     assert "there: ‘two" in out
     assert "the link to hub stands" in boxes.lab.log()
     assert "the box lab is linked" in boxes.hub.log()
+
+
+def test_request_when_the_scripts_bytes_come_through_a_real_bridge_then_the_hub_files_it_or_a_link_does(
+    boxes: Two,
+) -> None:
+    """The bytes of the scripts' one exchange (daemon wire 2.4): hello and request in one burst, both with id 1."""
+    boxes.serve()
+    for to, box in (("api-hub", boxes.hub), ("api-lab", boxes.lab)):
+        mail = {"from": "web-desk", "to": to, "text": "build is green", "broadcast": False}
+        with subprocess.Popen(
+            [SOTD, "stdio-bridge"], env=boxes.hub.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as bridge:
+            assert bridge.stdin is not None
+            bridge.stdin.write(hello(host="desk") + request("comm.file", mail))
+            bridge.stdin.flush()
+            answer = b'{"v":1,"id":1,"kind":"res","op":"comm.file","payload":{"ok":true}}'
+            try:
+                assert heard(bridge, "comm.file") == answer
+            finally:
+                bridge.stdin.close()
+            assert bridge.wait(20) == 0
+        assert box.inbox(to) == ["build is green"]
 
 
 def test_send_when_no_box_lists_the_handle_under_its_own_name_then_nobody_knows_it(boxes: Two) -> None:

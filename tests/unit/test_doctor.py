@@ -391,6 +391,13 @@ def test_links_when_they_stand_so_then_so_bad_and_the_next_step(
     assert found == (Finding(level, what, fact, step),)
 
 
+def test_behind_link_when_the_folder_is_not_known_as_its_own_disk_then_no_offer_is_filed_there() -> None:
+    found = doctor.of_behind_link("/c", OVERLAY)
+    assert of(found) == (FAULT, "export SOT_COMM_HOME=/a/folder/on/a/local/disk")
+    words = "lies on overlay, not known as this box's own disk, so its daemon is a guest there and files no offer"
+    assert found.fact == f"/c {words}"
+
+
 # -- this box ---------------------------------------------------------------------------------------------------------
 
 

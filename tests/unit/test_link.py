@@ -318,6 +318,62 @@ async def test_link_when_a_line_of_the_hub_is_no_frame_then_it_ends_and_is_tried
         await one.until(lambda: one.link.standing().up)
 
 
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x00\xff\n",
+        b'{"v":1,"id":-1,"kind":"req","op":"ping","payload":{}}\n',
+        b'{"v":1,"id":1e999,"kind":"req","op":"comm.file","payload":{}}\n',
+        b'{"v":1,"id":4,"kind":"req","op":"comm.file","payload":' + b"[" * 5000 + b"\n",
+        b'{"v":1,"id":4,"kind":"evt","op":"x","payload":{"blob":{"len":5}}}\nab',
+        b"x" * ((1 << 20) + 1) + b"\n",
+        b'{"v":1,"id":4,"kind":"req","op":"comm.fi',
+    ],
+    ids=["bytes", "a negative number", "no number", "depth", "half a blob", "length", "half a line"],
+)
+async def test_link_when_the_hub_sends_what_is_no_frame_and_ends_then_it_is_tried_again_and_nothing_is_filed(
+    comm_home: Path, hub: Hub, garbage: bytes
+) -> None:
+    home = home_at(comm_home, h=live())
+    async with kept(home) as one:
+        await hub.meet()
+        await one.until(lambda: one.link.standing().up)
+        hub.writer.write(garbage)
+        hub.writer.write_eof()
+        await one.until(lambda: one.faults)
+        await hub.meet()
+        assert not Path(home.inbox("h")).exists()
+        assert await hub.offer() == {"ok": True}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        ("res", "hello", {"error": "no"}, 1),
+        ("res", "comm.file", {"ok": True}, 41),
+        ("res", "ping", None, 2),
+        ("evt", "agent.message", {"from": "a", "to": "", "text": "x"}, 0),
+        ("req", "hello", {"client_id": "hub"}, 3),
+        ("req", "tui.do", {"command": "send"}, 3),
+        ("req", "comm.file", {"from": 1, "to": [], "text": None}, 3),
+    ],
+    ids=lambda frame: f"{frame[0]} {frame[1]}",
+)
+async def test_link_when_the_hub_sends_a_frame_that_means_nothing_there_then_the_link_stands(
+    comm_home: Path, hub: Hub, frame: tuple[str, str, object, int]
+) -> None:
+    home = home_at(comm_home, h=live())
+    async with kept(home) as one:
+        await hub.meet()
+        hub.say(*frame)
+        if frame[0] == "req":
+            found = await hub.answer()
+            assert (found["id"], found["op"]) == (3, frame[1])
+            assert found["payload"]["error"]
+        assert await hub.offer() == {"ok": True}
+        assert not one.faults
+
+
 async def test_link_when_the_hub_answers_no_ping_then_it_is_tried_again(
     comm_home: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
