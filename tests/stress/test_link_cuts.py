@@ -13,6 +13,7 @@ import random
 import signal
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ import pytest
 from tests.caller import burst
 from tests.contract.test_daemon_sentences import boxes, home_at, live
 from tests.daemons import daemon
-from tests.unit.test_link import SSH, Kept, kept
+from tests.unit.test_link import Kept, kept, put_in_the_place_of_ssh
 
 if TYPE_CHECKING:
     from sot_tui.comm.home import Home
@@ -44,18 +45,15 @@ async def test_offers_when_the_link_is_cut_again_and_again_then_each_answer_agre
     comm_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boxes(LAB)
-    folder = comm_home.parent / "bin"
-    folder.mkdir()
-    (folder / "ssh").write_text(SSH)
-    (folder / "ssh").chmod(0o700)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setenv("SAID", str(folder / "said"))
-    monkeypatch.setattr("sot_tui.comm.links.FIRST_PAUSE_SECS", 0.01)
+    put_in_the_place_of_ssh(comm_home.parent / "bin", monkeypatch)
     monkeypatch.setattr("sot_tui.comm.links.LASTED_SECS", 0.0)
     agents: Any = {"far-lab": live(host="lab")}
     hub, lab = home_at(comm_home / "hub"), home_at(comm_home / "lab", **agents)
     answers: dict[str, str] = {}
     numbers, over = count(), asyncio.Event()
+
+    def filed() -> int:
+        return list(answers.values()).count("filed")
 
     async def send(path: str) -> None:
         while not over.is_set():
@@ -68,8 +66,9 @@ async def test_offers_when_the_link_is_cut_again_and_again_then_each_answer_agre
 
     async def cut(link: Kept) -> None:
         dice, pids = random.Random(7), Path(f"{os.environ['SAID']}.pids")
-        for _ in range(CUTS):
-            await link.until(lambda: link.link.standing().up)
+        for number in range(CUTS):
+            goes_on = partial(lambda before: link.link.standing().up and filed() > before, number)
+            await link.until(goes_on)
             await asyncio.sleep(dice.uniform(0.0, 0.06))
             for pid in pids.read_text().splitlines()[-1].split():
                 with suppress(ProcessLookupError):
@@ -105,7 +104,12 @@ def _kind(said: str) -> str:
         return said
     if said == "the daemon on lab did not answer within 3s; @far-lab may still be filed":
         return "unknown"
-    assert said == "no linked box knows that handle: far-lab; not linked: lab", said
+    # The last two come on a machine that has more to do than it can.
+    assert said in {
+        "no linked box knows that handle: far-lab; not linked: lab",
+        "the inbox lock for @far-lab was held for 2s — nothing was appended",
+        "this daemon was busy for 1s — nothing was appended",
+    }, said
     return "refused"
 
 

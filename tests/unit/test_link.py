@@ -153,16 +153,20 @@ async def kept(home: Home, host: str = "atlas") -> AsyncIterator[Kept]:
         found.link.close()
 
 
-@pytest.fixture
-async def hub(comm_home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hub]:
-    boxes(HUB)
-    folder = comm_home.parent / "bin"
+def put_in_the_place_of_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what a link starts be the script above, and a lost link be tried again soon."""
     folder.mkdir()
     (folder / "ssh").write_text(SSH)
     (folder / "ssh").chmod(0o700)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("SAID", str(folder / "said"))
     monkeypatch.setattr("sot_tui.comm.links.FIRST_PAUSE_SECS", 0.01)
+
+
+@pytest.fixture
+async def hub(comm_home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hub]:
+    boxes(HUB)
+    put_in_the_place_of_ssh(comm_home.parent / "bin", monkeypatch)
     async with Hub() as found:
         monkeypatch.setenv("PEER", found.path)
         yield found
