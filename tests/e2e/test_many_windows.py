@@ -197,6 +197,10 @@ class Stamps(threading.Thread):
             if not self.seen or said != self.seen[-1][1]:
                 self.seen.append((self.looked_at, said))
 
+    def age(self) -> float:
+        """Return how many seconds ago the last one came."""
+        return time.monotonic() - self.seen[-1][0] if self.seen else 0.0
+
     def longest_gap(self) -> float:
         """Return the longest time between two stamps, or from the last one to the last look."""
         moments = [at for at, _ in self.seen[1:]] + [self.looked_at]
@@ -327,7 +331,7 @@ class Way(NamedTuple):
     slow: float = 0.0
     """How many seconds the agent works before it polls, once it was woken."""
     stamp_age: float = 0.0
-    """How many seconds ago, at least, the row was stamped when that message comes."""
+    """How many seconds ago, at least, the row was stamped when the host ends; or it has just been stamped again."""
 
 
 class Told(NamedTuple):
@@ -390,7 +394,7 @@ def test_stamps_when_hosts_end_as_one_is_due_then_none_is_late_and_none_comes_tw
     chance = random.Random(seed)
     hows = ["killed", "told", "left"]
     ways = [
-        Way(how, heir, chance.uniform(0.0, 4.0), stamp_age=chance.uniform(50.0, 58.0))
+        Way(how, heir, chance.uniform(0.0, 4.0), stamp_age=STAMP_SECS - chance.uniform(-0.1, 1.0))
         for heir in ("daemon", "window")
         for how in chance.sample(hows, len(hows))
     ]
@@ -411,11 +415,11 @@ def hand_over(windows: Windows, ways: list[Way], filer: Filer | None = None) -> 
     try:
         for way in ways:
             session.order(f"slow {way.slow}")
-            until(lambda: stamps.seen, "the row's handle has a stamp")
-            until(lambda way=way: time.monotonic() - stamps.seen[-1][0] >= way.stamp_age, "it is older", 130.0)  # type: ignore[misc]
+            until(lambda way=way: stamps.age() >= way.stamp_age - 8, "the row's stamp is older", 130.0)  # type: ignore[misc]
             windows.wait_for(way.heir, host)  # a daemon waits ten seconds
             session.mail()  # whoever has the duties next finds it unread, whether a line was typed for it or not
             time.sleep(way.instant)
+            until(lambda way=way: not STAMP_SECS / 2 < stamps.age() < way.stamp_age, "the row is to be stamped")  # type: ignore[misc]
             before = session.stamped()
             ended.append(time.monotonic())
             if way.how == "left" and holder().what == "dashboard":
@@ -424,7 +428,7 @@ def hand_over(windows: Windows, ways: list[Way], filer: Filer | None = None) -> 
                 os.kill(host, signal.SIGKILL if way.how == "killed" else signal.SIGTERM)
             host = windows.served_by(host)
             assert holder().what == {"window": "dashboard", "daemon": "daemon"}[way.heir]
-            session.is_woken_once(way.instant + TAKEN_OVER_SECS + WAKE_SECS + way.slow)
+            session.is_woken_once(ended[-1] - session.filed_at + TAKEN_OVER_SECS + WAKE_SECS + way.slow)
             session.mail()
             session.is_woken_once(WAKE_SECS + way.slow)
             until(lambda before=before: session.stamped() > before, "the next host stamps the row's handle", 10.0)  # type: ignore[misc]
