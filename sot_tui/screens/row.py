@@ -416,7 +416,7 @@ class RowScreen(Place[None]):
 
     def action_copy(self) -> None:
         """Copy what is marked, else what is shown."""
-        self._copy(self.view.marked or self.view.text)
+        self._copy(self.view.marked or self.view.written)
 
     def _copy(self, text: str) -> None:
         self.app.copy_to_clipboard(text)

@@ -46,13 +46,20 @@ NEWLINE = -20
 class Row:
     """One row: its cells, and their frozen copy where a reader has seen it and nothing has changed since."""
 
-    __slots__ = ("cells", "frozen", "wrapped")
+    __slots__ = ("cells", "frozen", "joined", "wrapped")
 
     def __init__(self, cells: list[Cell]) -> None:
         self.cells = cells
         self.frozen: tuple[Cell, ...] | None = None
         self.wrapped = False
         """Whether its text goes on in the next row."""
+        self.joined = 0
+        """How many of its cells are of a line that goes on in the next row; 0 where a reader would not say so."""
+
+    def end(self) -> None:
+        """Let its text go on in the next row no more."""
+        self.wrapped = False
+        self.joined = 0
 
 
 class _Saved(NamedTuple):
@@ -71,8 +78,9 @@ class Grid(Screen):
 
     def __init__(self, columns: int, lines: int, history: int) -> None:
         self.palette = Palette()
-        self.history: deque[tuple[int, tuple[Cell, ...]]] = deque(maxlen=max(0, history))
-        """The rows that left the main screen at its top, each with how many cells had been made by then."""
+        self.history: deque[tuple[int, tuple[Cell, ...], int]] = deque(maxlen=max(0, history))
+        """The rows that left the main screen at its top, each behind how many cells had been made by then, and before
+        how many of its cells are of a line that goes on."""
         self.history_total = 0
         """How many rows have left, and not come back, since the start."""
         super().__init__(max(1, columns), max(1, lines))
@@ -155,6 +163,8 @@ class Grid(Screen):
         if surplus > 0:
             from_below = min(surplus, len(rows) - 1 - y)
             del rows[len(rows) - from_below :]
+            if from_below:
+                rows[-1].end()
             from_above = surplus - from_below
             if is_main:
                 for row in rows[:from_above]:
@@ -163,7 +173,7 @@ class Grid(Screen):
             y -= from_above
         else:
             back = min(-surplus, len(self.history)) if is_main else 0
-            rows = [Row(list(self.history.pop()[1])) for _ in range(back)][::-1] + rows
+            rows = [_back(*self.history.pop()) for _ in range(back)][::-1] + rows
             self.history_total -= back
             y += back
             rows += [Row([]) for _ in range(self.lines - len(rows))]
@@ -283,7 +293,9 @@ class Grid(Screen):
 
     def _wrap(self) -> None:
         """Go on at the start of the next row."""
-        self.rows[self.cursor.y].wrapped = True
+        row = self.rows[self.cursor.y]
+        row.wrapped = True
+        row.joined = min(self.cursor.x, self.columns)
         self._advance(BLANK)
         self.cursor.x = 0
 
@@ -295,12 +307,12 @@ class Grid(Screen):
 
     def index(self) -> None:
         """Move down a row (IND), and scroll where the region ends."""
-        self.rows[self.cursor.y].wrapped = False
+        self.rows[self.cursor.y].end()
         self._advance(self.style.erased)
 
     def linefeed(self) -> None:
         """Move down a row, and to its start where that mode is set."""
-        self.rows[self.cursor.y].wrapped = False
+        self.rows[self.cursor.y].end()
         self._advance(self.style.erased)
         if NEWLINE in self.modes:
             self.cursor.x = 0
@@ -354,6 +366,8 @@ class Grid(Screen):
     def _take_out(self, top: int, bottom: int, count: int, cell: Cell) -> None:
         count = min(count, bottom - top + 1)
         rows = self.rows
+        if top:
+            rows[top - 1].joined = 0
         del rows[top : top + count]
         rows[bottom + 1 - count : bottom + 1 - count] = self._blank_rows(count, cell)
 
@@ -363,11 +377,14 @@ class Grid(Screen):
         rows = self.rows
         del rows[bottom + 1 - count : bottom + 1]
         rows[top:top] = self._blank_rows(count, self.style.erased)
+        rows[bottom].joined = 0
 
     def _end_above(self, y: int) -> None:
         """Let the row above go on here no more: what it went on with is gone, or moved."""
         if y:
-            self.rows[y - 1].wrapped = False
+            self.rows[y - 1].end()
+        elif self.parked is None and self.history and self.history[-1][2]:
+            self.history[-1] = (*self.history[-1][:2], 0)
 
     def _put_away(self, row: Row) -> None:
         """Add a row to history, without most blanks behind its text; let the oldest go where they hold too much."""
@@ -380,7 +397,7 @@ class Grid(Screen):
             step //= 2
         made = self.palette.made
         history = self.history
-        history.append((made, tuple(cells[:length])))
+        history.append((made, tuple(cells[:length]), row.joined))
         self.history_total += 1
         while history and made - history[0][0] > _HISTORY_CELLS:
             history.popleft()
@@ -453,8 +470,10 @@ class Grid(Screen):
         _part(cells, start)
         _part(cells, stop)
         cells[start:stop] = [self.style.erased] * (stop - start)
+        if stop == self.columns:
+            row.joined = 0  # a program that draws a row anew blanks what is left of it
         if stop - start == self.columns:
-            row.wrapped = False
+            row.end()
             self._end_above(y)
 
     def _erase_rows(self, places: Iterable[int]) -> None:
@@ -466,6 +485,7 @@ class Grid(Screen):
         for row in self.rows:
             row.cells = [self.palette.plain["E"]] * self.columns
             row.frozen = None
+            row.joined = 0
         self._top, self._bottom = 0, self.lines - 1
         self.cursor.x = self.cursor.y = 0
 
@@ -638,3 +658,12 @@ def _fit(row: Row, columns: int) -> None:
         del cells[columns:]
         cells += [BLANK] * (columns - len(cells))
         row.frozen = None
+    if row.joined > columns:
+        row.joined = 0  # what its line went on with at the old edge is lost
+
+
+def _back(_made: int, cells: tuple[Cell, ...], joined: int) -> Row:
+    """Make a row of one that comes back from history."""
+    row = Row(list(cells))
+    row.wrapped, row.joined = joined > 0, joined
+    return row

@@ -92,6 +92,9 @@ class Screen(NamedTuple):
     alternate: bool
     modes: frozenset[int]
     """DEC private modes by their number, ANSI ones by their negative number."""
+    wrapped: tuple[int, ...]
+    """For each row how many of its cells are of a line that goes on in the next row, because the terminal wrapped it;
+    0 where none does. What stands behind them was never written."""
     revision: int
     """Differs where anything else here does."""
 
@@ -112,7 +115,7 @@ class Terminal:
         self._held_since: float | None = None
         """When the frame began that is not complete yet."""
         self._is_touched = False
-        self._shown = Screen(0, 0, (), 0, 0, True, 0, "", "", "", False, frozenset(), 0)
+        self._shown = Screen(0, 0, (), 0, 0, True, 0, "", "", "", False, frozenset(), (), 0)
         self._plans: dict[str, tuple[Callable[..., None], tuple[object, ...]]] = {}
         self._make_tables()
         self._show()
@@ -184,6 +187,12 @@ class Terminal:
             found.append((*cells, *[BLANK] * (columns - len(cells))))
         return found
 
+    def history_wrapped(self, start: int, stop: int) -> list[int]:
+        """Return for each of some kept rows how many of its cells are of a line that goes on in the next row."""
+        history, columns = self._grid.history, self._grid.columns
+        joined = [history[place][2] for place in range(max(0, start), min(stop, len(history)))]
+        return [count if count <= columns else 0 for count in joined]
+
     def _give_up(self, now: float) -> None:
         if self._held_since is not None and now - self._held_since >= _SYNCHRONIZED_S:
             self._held_since = None
@@ -205,6 +214,7 @@ class Terminal:
             self._status,
             grid.parked is not None,
             shown.modes if shown.modes == grid.modes else frozenset(grid.modes),
+            tuple([row.joined for row in grid.rows]),
         )
         if seen != shown[:-1]:
             self._shown = Screen(*seen, shown.revision + 1)

@@ -339,7 +339,7 @@ async def test_client_when_it_types_then_it_is_told_what_was_taken(row: CapsuleR
         status = await lane.status()
         assert (status.pid, status.phase, status.row) == (row.pids[0], "ready", str(row.folder))
         history = await lane.history(0, 10)
-        assert history == (0, 0, 0, ())
+        assert history == (0, 0, 0, (), ())
 
 
 async def test_client_when_rows_have_gone_up_then_history_brings_them(row: CapsuleRow) -> None:
@@ -349,6 +349,25 @@ async def test_client_when_rows_have_gone_up_then_history_brings_them(row: Capsu
         history = await lane.history(100, 9999)
         assert (history.first, history.start, len(history.rows)) == (0, 100, lane_wire.HISTORY_ROWS)
         assert "".join(cell.data for cell in history.rows[0]).rstrip() == "101"
+
+
+async def test_client_when_the_terminal_wraps_a_line_then_its_rows_are_told_on_the_screen_and_in_history(
+    row: CapsuleRow,
+) -> None:
+    row.up("sh", "-c", "stty -echo; seq -s ' ' 1 500; seq 1 40; seq -s ' ' 1 50; exec cat")
+    async with lane_to(row) as lane:
+        await see(lane, "49 50")
+        history = await lane.history(0, 100)
+        columns = len(history.rows[0])
+        long = history.wrapped.index(0) + 1
+        written = "".join(cell.data for place in range(long) for cell in history.rows[place]).rstrip()
+        assert written == " ".join(str(number) for number in range(1, 501))
+        assert set(history.wrapped[: long - 1]) == {columns}
+        assert not any(history.wrapped[long:])
+        screen = (await lane.snapshot()).screen
+        assert [place for place, cells in enumerate(screen.wrapped) if cells] == [
+            place for place, cells in enumerate(screen.rows) if "".join(cell.data for cell in cells).startswith("1 2 3")
+        ]
 
 
 async def test_client_when_the_run_ends_then_it_is_told(row: CapsuleRow) -> None:

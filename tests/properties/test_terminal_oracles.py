@@ -153,3 +153,44 @@ def test_differences_when_they_are_meant_then_tmux_still_has_them(tmp_path: Path
             if tmux.show([AFRESH + program.encode()]) == [_ours(program.encode())]
         ]
     assert not same
+
+
+_WRAPPED = {
+    "words": "first\r\n" + " ".join(str(number) for number in range(60)) + "\r\nlast",
+    "a blank at the edge": "x" * (COLUMNS - 1) + " behind it\r\nlast",
+    "many rows": "ab " * (COLUMNS * LINES) + "\r\nlast",
+    "exactly full": "x" * COLUMNS + "\r\nlast",
+    "coloured": "\x1b[31m" + "red " * COLUMNS + "\x1b[m\r\nlast",
+    "wide": "漢" * COLUMNS + "\r\nlast",
+    "written over": "y" * (COLUMNS + 5) + "\x1b[2;1Hz\r\nlast",
+    "its second row blanked": "y" * (COLUMNS + 5) + "\x1b[2K\r\nlast",
+    "a row put between": "y" * (COLUMNS + 5) + "\x1b[L\r\nlast",
+    "without wrap": "\x1b[?7l" + "y" * (COLUMNS + 5) + "\r\nlast",
+    "the alternate screen": "\x1b[?1049h\x1b[H" + "y" * (COLUMNS + 5) + "\r\nlast",
+}
+
+
+def _joined(program: bytes) -> list[str]:
+    """Return the lines of our screen and its history, those that were wrapped as one."""
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(AFRESH + program, now=0.0)
+    screen, kept = terminal.snapshot(now=9.0), terminal.history_length
+    rows = [*([] if screen.alternate else terminal.history_rows(0, kept)), *screen.rows]
+    wrapped = [*([] if screen.alternate else terminal.history_wrapped(0, kept)), *screen.wrapped]
+    lines = [""]
+    for row, goes_on in zip(rows, wrapped, strict=True):
+        lines[-1] += "".join(cell.data for cell in row[: goes_on or None])
+        if not goes_on:
+            lines.append("")
+    return [line.rstrip() for line in lines]
+
+
+@pytest.mark.parametrize("program", _WRAPPED.values(), ids=_WRAPPED.keys())
+def test_wrapped_when_tmux_joins_the_same_rows_then_the_same_lines_come_out(program: str, tmp_path: Path) -> None:
+    """What is copied of a line that the terminal wrapped is what `capture-pane -J` returns of it."""
+    with Tmux(tmp_path, COLUMNS, LINES) as tmux:
+        tmux.show([AFRESH + program.encode()])
+        start = "" if "1049" in program else "-S -"
+        joined = [line.rstrip() for line in tmux.ask(f"capture-pane -p -J {start} -t {tmux.windows[0]}")]
+    ours = _joined(program.encode())
+    assert "\n".join(ours).strip("\n") == "\n".join(joined).strip("\n")

@@ -133,6 +133,46 @@ async def test_cells_when_an_agent_draws_anything_then_no_control_of_it_is_paint
         assert whole.count("\u0301") == 2
 
 
+LONG = " ".join(str(number) for number in range(60))
+"""A line of 169 characters: a terminal of 80 columns wraps it twice, the first time behind a blank."""
+
+
+async def test_marked_when_the_terminal_wrapped_a_line_then_one_line_is_copied() -> None:
+    """Product, Rows: what is copied is what the agent wrote: a line that the terminal wrapped is one line."""
+    viewer = FakeViewer(f"first\r\n{LONG}\r\nlast".encode(), steady=True)
+    async with opened((80, 24), with_rows(), *TO_IT, "v", laid_out=showing(viewer)) as pilot:
+        await pilot.pause(0.3)
+        view = screen_of(pilot).view
+        await pilot.mouse_down(view, offset=(0, 0))
+        await pilot.hover(view, offset=(3, 4))
+        await pilot.mouse_up(view, offset=(3, 4))
+        await pilot.pause(0.1)
+        assert pilot.app.clipboard == f"first\n{LONG}\nlast"
+        await pilot.mouse_down(view, offset=(76, 1))
+        await pilot.hover(view, offset=(1, 2))
+        await pilot.mouse_up(view, offset=(1, 2))
+        await pilot.pause(0.1)
+        assert pilot.app.clipboard == LONG[76:82]
+        assert view.text.split("\n")[1] == LONG[:80].rstrip()
+
+
+async def test_copy_when_nothing_is_marked_then_wrapped_lines_are_whole_also_where_one_looks_back() -> None:
+    viewer = FakeViewer(f"first\r\n{LONG}\r\n".encode() + b"more\r\n" * 40, steady=True)
+    async with opened((80, 24), with_rows(), *TO_IT, "v", laid_out=showing(viewer)) as pilot:
+        await pilot.pause(0.3)
+        await pilot.press("home")
+        await pilot.pause(0.3)
+        await pilot.press("y")
+        assert pilot.app.clipboard.startswith(f"first\n{LONG}\nmore\nmore\n")
+        viewer.terminal.resize(100, 24)
+        viewer.change()
+        await pilot.pause(0.6)
+        await pilot.press("home")
+        await pilot.pause(0.5)
+        await pilot.press("y")
+        assert pilot.app.clipboard.startswith(f"first\n{LONG}\nmore\nmore\n")
+
+
 async def test_enter_when_no_row_runs_here_then_it_opens_the_mail() -> None:
     """Product: Enter opens the row's screen, or its mail where no row runs here."""
     async with opened((80, 24), with_rows(), "down", "enter") as pilot:

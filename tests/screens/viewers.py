@@ -44,8 +44,9 @@ class FakeViewer:
         total = self.terminal.history_total
         first = total - self.terminal.history_length
         begin = max(0, start - first)
-        rows = self.terminal.history_rows(begin, min(begin + count, self.terminal.history_length))
-        return History(first, total, max(start, first), tuple(rows))
+        end = min(begin + count, self.terminal.history_length)
+        rows, wrapped = self.terminal.history_rows(begin, end), self.terminal.history_wrapped(begin, end)
+        return History(first, total, max(start, first), tuple(rows), tuple(wrapped))
 
     def on_changed(self, changed: Callable[[], None]) -> None:
         self._changed.append(changed)

@@ -113,7 +113,7 @@ def test_history_when_rows_go_then_places_stay() -> None:
     emulation = Emulation(20, 3)
     emulation.take(b"".join(b"%d\r\n" % number for number in range(3000)))
     fed(emulation)
-    first, total, rows = emulation.history(2000, 3)
+    first, total, rows, _ = emulation.history(2000, 3)
     assert total == 2998
     assert first == total - 2000
     assert ["".join(cell.data for cell in row).rstrip() for row in rows] == ["2000", "2001", "2002"]

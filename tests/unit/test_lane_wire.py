@@ -60,6 +60,20 @@ def test_screen_when_a_program_drew_it_then_it_comes_out_equal_cell_for_cell() -
     assert _through(list(enumerate(rows)), 40) == dict(enumerate(rows))
 
 
+def test_wrapped_when_it_crosses_then_it_comes_out_as_it_went_in_and_absent_is_none() -> None:
+    said = lane_wire.of_wrapped(enumerate((0, 40, 39, 0)))
+    assert lane_wire.parsed(lane_wire.line(said)[:-1]) == {"wrapped": {"1": 40, "2": 39}}
+    assert lane_wire.wrapped_of(said, range(4), 40) == (0, 40, 39, 0)
+    assert lane_wire.of_wrapped(enumerate((0, 0))) == {}
+    assert lane_wire.wrapped_of({}, range(2), 40) == (0, 0)  # an older capsule
+
+
+@pytest.mark.parametrize("said", [[1], "1", {"1": 41}, {"1": -1}, {"1": True}, {"1": "4"}])
+def test_wrapped_when_it_is_none_then_it_is_malformed(said: object) -> None:
+    with pytest.raises(lane_wire.Malformed):
+        lane_wire.wrapped_of({"wrapped": said}, range(4), 40)
+
+
 def test_rows_when_every_cell_looks_different_then_no_line_is_too_long() -> None:
     colours = [f"{number:06x}" for number in range(20_000)]
     wide = "👩‍💻" * 10

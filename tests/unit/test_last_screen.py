@@ -24,7 +24,8 @@ def drawn(data: bytes, columns: int = 20, lines: int = 4) -> Screen:
 
 def test_screen_when_kept_then_every_cell_and_mode_is_read_back(tmp_path: Path) -> None:
     screen = drawn(
-        b"\x1b]2;a title\x07\x1b[1;38;2;1;2;3mbold\x1b[0m \x1b[4:3mcurl\r\n\xe6\xbc\xa2e\xcc\x81\x1b[?25l\x1b[?2004h"
+        b"\x1b]2;a title\x07one line that is wrapped\r\n\x1b[1;38;2;1;2;3mbold\x1b[0m \x1b[4:3mcurl\r\n"
+        b"\xe6\xbc\xa2e\xcc\x81\x1b[?25l\x1b[?2004h"
     )
     (tmp_path / last_screen.FILE).write_text(last_screen.text_of(screen))
     assert last_screen.read(Disk(), str(tmp_path)) == screen

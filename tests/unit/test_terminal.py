@@ -463,3 +463,67 @@ def test_terminal_when_loaded_alone_then_it_is_light() -> None:
     assert not {"socket", "selectors", "asyncio", "subprocess", "dataclasses", "textual", "rich", "logging"} & set(
         loaded
     )
+
+
+# -- lines that the terminal wrapped -----------------------------------------------------------------------------------
+
+
+def wrapped(*steps: bytes | tuple[int, int], columns: int = 4, lines: int = 4) -> tuple[tuple[int, ...], list[int]]:
+    """Return how far each row of the screen, and of history, goes on in the next one after writes and resizes."""
+    terminal = Terminal(columns, lines)
+    for step in steps:
+        if isinstance(step, bytes):
+            terminal.feed(step, now=0.0)
+        else:
+            terminal.resize(*step)
+    return terminal.snapshot(now=0.0).wrapped, terminal.history_wrapped(0, 99)
+
+
+def test_wrapped_when_text_goes_past_the_edge_then_its_row_goes_on_and_no_other() -> None:
+    assert wrapped(b"abcdef\r\nxy\r\nabcd") == ((4, 0, 0, 0), [])
+    assert wrapped("abc日本語".encode()) == ((3, 4, 0, 0), [])
+    assert wrapped(b"ab  ef") == ((4, 0, 0, 0), [])
+
+
+def test_wrapped_when_its_rows_scroll_off_then_history_says_it_too() -> None:
+    assert wrapped(b"abcdefghij\r\n1\r\n2\r\n3\r\n4", lines=3) == ((0, 0, 0), [4, 4, 0, 0])
+    assert wrapped(b"abcdefghijklmn", lines=2) == ((4, 0), [4, 4])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        b"\x1b[2;1H\x1b[2K",  # what it goes on with is gone
+        b"\x1b[1;3H\x1b[K",  # the row is drawn anew
+        b"\x1b[H\x1b[L",
+        b"\x1b[2;1H\x1b[M",
+        b"\x1b[2;1H\x1b[L",
+        b"\x1b[2;4r\x1b[S",
+        b"\x1b[2;4r\x1b[2;1H\x1bM",
+        b"\x1b[H\x1b[2J",
+        b"\x1b[H\n",
+        b"\x1b#8",
+    ],
+)
+def test_wrapped_when_one_of_the_two_rows_is_gone_or_moved_then_it_is_said_no_more(change: bytes) -> None:
+    assert not any(wrapped(b"abcdef" + change)[0][:1])
+
+
+def test_wrapped_when_the_screen_below_history_is_blanked_then_its_last_row_goes_on_no_more() -> None:
+    assert wrapped(b"abcdefghij\x1b[H\x1b[2J", lines=2) == ((0, 0), [0])
+
+
+def test_wrapped_when_the_screen_is_made_wider_then_it_ends_where_it_was_wrapped() -> None:
+    assert wrapped(b"ab  efgh\r\n1\r\n2\r\n3", (6, 3)) == ((0, 0, 0), [4, 0])
+    assert wrapped(b"ab  ef", (6, 4)) == ((4, 0, 0, 0), [])
+
+
+def test_wrapped_when_the_screen_is_made_narrower_then_what_was_cut_joins_nothing() -> None:
+    assert wrapped(b"abcdef", (3, 4)) == ((0, 0, 0, 0), [])
+    assert wrapped(b"abcdefghij", (4, 1), (3, 1)) == ((0,), [0, 0])
+    assert wrapped(b"abcdefghij", (4, 1), (3, 1), (4, 1)) == ((0,), [4, 4])
+
+
+def test_wrapped_when_rows_come_back_from_history_then_they_still_go_on() -> None:
+    assert wrapped(b"abcdefghij", (4, 1), (4, 3)) == ((4, 4, 0), [])
+    assert wrapped(b"abcdefghij\x1b[2A", (4, 1), (4, 3)) == ((0, 0, 0), [])

@@ -179,9 +179,14 @@ class Answers:
     def _history(self, _viewer: Viewer, message: dict[str, Any]) -> Iterator[dict[str, object]]:
         start = lane_wire.integer(message, "start", 0, 1 << 53)
         count = lane_wire.integer(message, "count", 0, lane_wire.HISTORY_ROWS)
-        first, total, rows = self._run.emulation.history(start, count)
+        first, total, rows, wrapped = self._run.emulation.history(start, count)
         begin = max(start, first)
-        told: dict[str, object] = {"first": first, "total": total, "cols": self._run.screen().columns}
+        told: dict[str, object] = {
+            "first": first,
+            "total": total,
+            "cols": self._run.screen().columns,
+            **lane_wire.of_wrapped(enumerate(wrapped, begin)),
+        }
         yield from _in_parts(told, list(enumerate(rows, begin)))
 
     # -- what is done to it ------------------------------------------------------------------------------------------

@@ -141,19 +141,21 @@ class Emulation:
             since = -1
         return [(place, row) for place, row in enumerate(screen.rows) if self._seen_at[place] > since]
 
-    def history(self, start: int, count: int) -> tuple[int, int, list[Row]]:
-        """Return where history begins, how many rows it ever had, and some rows from a place on.
+    def history(self, start: int, count: int) -> tuple[int, int, list[Row], list[int]]:
+        """Return where history begins, how many rows it ever had, some rows from a place on, and how they go on.
 
         A row's place is its number since the start, so that it stays the same when older ones go.
         """
-        nothing: tuple[int, int, list[Row]] = (0, 0, [])
+        nothing: tuple[int, int, list[Row], list[int]] = (0, 0, [], [])
         return self._guarded(partial(self._history, start, count), nothing)
 
-    def _history(self, start: int, count: int) -> tuple[int, int, list[Row]]:
-        total = self._model.history_total
-        first = total - self._model.history_length
+    def _history(self, start: int, count: int) -> tuple[int, int, list[Row], list[int]]:
+        model = self._model
+        total = model.history_total
+        first = total - model.history_length
         begin = max(0, start - first)
-        return first, total, self._model.history_rows(begin, min(begin + count, self._model.history_length))
+        end = min(begin + count, model.history_length)
+        return first, total, model.history_rows(begin, end), model.history_wrapped(begin, end)
 
     def _guarded(self, work: Callable[[], T], otherwise: T) -> T:
         try:

@@ -180,7 +180,10 @@ class Lane:
             rows: dict[int, lane_wire.Row] = {}
             for part in parts:
                 rows |= lane_wire.rows_of(part, columns)
-            return History(first, total, min(rows, default=max(start, first)), tuple(rows[at] for at in sorted(rows)))
+            places = sorted(rows)
+            wrapped = lane_wire.wrapped_of(parts[0], places, columns)
+            begin = min(places, default=max(start, first))
+            return History(first, total, begin, tuple(rows[at] for at in places), wrapped)
         except (LookupError, TypeError, ValueError, Malformed) as error:
             raise self._broken(f"history that cannot be read: {error}") from error
 

@@ -150,6 +150,23 @@ def rows_of(message: Mapping[str, Any], columns: int) -> dict[int, Row]:
         raise Malformed(f"rows that cannot be read: {error}") from error
 
 
+def of_wrapped(rows: Iterable[tuple[int, int]]) -> dict[str, object]:
+    """Return which rows go on in the next one, by their number, as a message says it: not at all where none does."""
+    found = {str(number): cells for number, cells in rows if cells}
+    return {"wrapped": found} if found else {}
+
+
+def wrapped_of(message: Mapping[str, Any], numbers: Iterable[int], columns: int) -> tuple[int, ...]:
+    """Return for each row by its number how far it goes on, 0 where nothing is said; raise Malformed for no number.
+
+    An older capsule says nothing of it at all.
+    """
+    said = message.get("wrapped", {})
+    if not isinstance(said, dict):
+        raise Malformed("wrapped is no table of rows")
+    return tuple([integer(said, str(number), 0, columns, 0) for number in numbers])
+
+
 class _Look(dict[str, Cell]):
     """The cells of one look; a cell is made once."""
 

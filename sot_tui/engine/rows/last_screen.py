@@ -40,6 +40,7 @@ def said_of(screen: Screen) -> dict[str, object]:
         "status": screen.status,
         "alternate": screen.alternate,
         "modes": sorted(screen.modes),
+        **lane_wire.of_wrapped(enumerate(screen.wrapped)),
     }
 
 
@@ -70,6 +71,7 @@ def screen_of(said: Mapping[str, Any], rows: tuple[lane_wire.Row, ...]) -> Scree
         str(said["status"]),
         bool(said["alternate"]),
         frozenset(int(mode) for mode in said["modes"]),
+        lane_wire.wrapped_of(said, range(lines), columns),
         int(said["revision"]),
     )
 

@@ -86,3 +86,5 @@ class History(NamedTuple):
     start: int
     """Place of the first row here."""
     rows: tuple[tuple[Cell, ...], ...]
+    wrapped: tuple[int, ...] = ()
+    """For each row what `Screen.wrapped` says of one of the screen; empty where nothing is known of any."""

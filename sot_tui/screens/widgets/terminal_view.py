@@ -146,6 +146,8 @@ class TerminalView(Widget, can_focus=True):
         self._back: int | None = None
         """The place of the first row that is shown, while the person looks back."""
         self._kept: dict[int, Row] = {}
+        self._wrapped: dict[int, int] = {}
+        """How far those that are kept go on in the row behind them, as `Screen.wrapped` says it."""
         self._first = self._total = 0
         self._steps = 0
         self._is_stepping = False
@@ -193,9 +195,13 @@ class TerminalView(Widget, can_focus=True):
 
     def _forget(self) -> None:
         self._back, self._marks, self._marking, self._newest = None, None, False, None
-        self._kept.clear()
+        self._forget_kept()
         self._first = self._total = 0
         self._find(())
+
+    def _forget_kept(self) -> None:
+        self._kept.clear()
+        self._wrapped.clear()
 
     @property
     def screen_shown(self) -> Screen | None:
@@ -260,7 +266,7 @@ class TerminalView(Widget, can_focus=True):
     def _put(self, screen: Screen) -> None:
         before, self._screen = self._screen, screen
         if before is None or before.columns != screen.columns:
-            self._kept.clear()  # what was scrolled off comes in the width of the screen
+            self._forget_kept()  # what was scrolled off comes in the width of the screen
         if self._marks and self._back is None and before is not None and before.rows is not screen.rows:
             self._marks = None
         self.repaint()
@@ -302,6 +308,16 @@ class TerminalView(Widget, can_focus=True):
         if at >= 0:
             return screen.rows[at] if at < screen.lines else None
         return self._kept.get(at + self._total)
+
+    def _goes_on(self, line: int) -> int:
+        """Return how many cells of a line of the widget are of one that the terminal wrapped there; 0 for no such."""
+        screen = self._screen
+        if screen is None:
+            return 0
+        at = line + self._above if self._back is None else self._back + line - self._total
+        if at >= 0:
+            return screen.wrapped[at] if at < len(screen.wrapped) else 0
+        return self._wrapped.get(at + self._total, 0)
 
     def _cursor(self) -> Spot | None:
         """Return where the cursor is, in the widget; None where it is not to be seen."""
@@ -596,17 +612,31 @@ class TerminalView(Widget, can_focus=True):
         if self._marks is None:
             return ""
         begin, end = sorted(self._marks)
-        lines = []
+        return self._written(begin, end)
+
+    @property
+    def written(self) -> str:
+        """Return the text of what is shown, as its program wrote it."""
+        return self._written(Spot(0, 0), Spot(max(0, self.size.height - 1), 1 << 16)).rstrip("\n")
+
+    def _written(self, begin: Spot, end: Spot) -> str:
+        """Return the text from one cell to another: a line that the terminal wrapped is one line, blanks and all."""
+        found = []
         for line in range(begin.line, end.line + 1):
             row = self._row(line) or ()
             start = begin.column if line == begin.line else 0
             stop = end.column + 1 if line == end.line else len(row)
-            lines.append("".join(cell.data for cell in row[start:stop]).rstrip())
-        return "\n".join(lines)
+            goes_on = self._goes_on(line) if line < end.line else 0
+            whole = "".join(cell.data for cell in row[start:goes_on])
+            found.append(whole + "".join(cell.data for cell in row[max(start, goes_on) : stop]).rstrip())
+            if not goes_on:
+                found[-1] = found[-1].rstrip()
+                found.append("\n")
+        return "".join(found).removesuffix("\n")
 
     @property
     def text(self) -> str:
-        """Return the text of what is shown."""
+        """Return the text of what is shown, row by row."""
         rows = [self._row(line) or () for line in range(self.size.height)]
         return "\n".join("".join(cell.data for cell in row).rstrip() for row in rows).rstrip("\n")
 
@@ -686,8 +716,9 @@ class TerminalView(Widget, can_focus=True):
         said = await viewer.history(missing, self.size.height)
         self._first, self._total = said.first, said.total
         if len(self._kept) > HISTORY_KEPT:
-            self._kept.clear()
+            self._forget_kept()
         self._kept |= dict(enumerate(said.rows, said.start))
+        self._wrapped |= dict(enumerate(said.wrapped, said.start))
         if self._back is not None:
             self._back = max(self._back, self._first)
 
