@@ -52,8 +52,11 @@ _LOOKS = 200
 class Box:
     """A daemon and its rows, in folders of their own."""
 
-    def __init__(self, folder: Path, programs: Mapping[str, str] | None = None) -> None:
-        """`programs` are the Python files that rows of these names run, in place of the agent that draws."""
+    def __init__(self, folder: Path, programs: Mapping[str, str] | None = None, path: str = "") -> None:
+        """`programs` are the Python files that rows of these names run, in place of the agent that draws.
+
+        `path` is a folder in which agents are found before all others.
+        """
         self.folder = folder
         self.quiet = folder / "quiet"
         agent = folder / "agent"
@@ -66,6 +69,7 @@ class Box:
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("SOT_", "COMM_"))}
         environ |= {name: str(folder / below) for name, below in named.items()}
         environ |= {"SOT_COMM_HOME": str(folder / "comm"), "SOT_SELF_HOST": "box", "SHELL": str(agent)}
+        environ["PATH"] = f"{path}:{environ['PATH']}" if path else environ["PATH"]
         self.environ = environ
         self.daemon = subprocess.Popen(
             [str(Path(sys.executable).with_name("sotd")), "run"],
