@@ -33,10 +33,17 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("sot_tui/comm", "sot_tui/wake", "sot_tui/notify/claims.py")
 QUICK = ("tests/unit", "tests/contract", "tests/faults", "tests/properties", "tests/notify/test_claims.py")
 """The tests that may notice: those that run in the process of pytest, so that it is known which lines each runs."""
-ENOUGH = 60
-"""Tests that are tried at most on one mutant."""
-SECONDS = 90.0
+ENOUGH_SECS = 20.0
+"""What the tests that are tried on one mutant take together, at most: as many of the shortest as that."""
+SECONDS = 240.0
 """After which the tests of one mutant count as hanging, which is noticed, too."""
+PROCESS = {
+    "sot_tui/comm/bridge.py": ("tests/e2e/test_wire_process.py", "tests/e2e/test_sotd.py"),
+    "sot_tui/comm/doctor.py": ("tests/e2e/test_json.py", "tests/e2e/test_verbs_process.py"),
+    "sot_tui/comm/look.py": ("tests/e2e/test_verbs_process.py", "tests/e2e/test_json.py"),
+    "sot_tui/comm/disk.py": ("tests/e2e/test_flushes.py",),
+}
+"""What notices the guards of a file in processes of its own, and is tried on what the quick tests have not noticed."""
 ACCEPTED = ROOT / "docs" / "mutants.toml"
 LISTED = ROOT / "docs" / "mutants.md"
 
@@ -157,7 +164,14 @@ class Passing(NamedTuple):
         if not found:  # a line that is run at import alone, or a condition over several lines
             near = self.lines.get(mutant.file, {})
             found = next((near[line] for line in range(mutant.line, mutant.line + 4) if near.get(line)), [])
-        return sorted(found, key=lambda test: self.took.get(test, 9.0))[:ENOUGH]
+        chosen: list[str] = []
+        left = ENOUGH_SECS
+        for test in sorted(found, key=lambda test: self.took.get(test, 9.0)):
+            left -= self.took.get(test, 9.0)
+            if left < 0 and chosen:
+                break
+            chosen.append(test)
+        return chosen
 
 
 def passing(copy: Path) -> Passing:
@@ -220,7 +234,9 @@ class Copy:
         whole = path.read_bytes()
         try:
             self._write(path, whole[: mutant.start] + mutant.now.encode() + whole[mutant.end :])
-            return Verdict(mutant, self.first_failed(tests), len(tests))
+            slow = [test for test in PROCESS.get(mutant.file, ()) if (ROOT / test).exists()]
+            failed = self.first_failed(tests) or self.first_failed(slow)
+            return Verdict(mutant, failed, len(tests) + len(slow))
         finally:
             self._write(path, whole)
 
@@ -295,10 +311,14 @@ def main(words: list[str]) -> int:
     reader.add_argument("paths", nargs="*", metavar="PATH", help="a file or folder instead of all rooms")
     reader.add_argument("--write", action="store_true", help=f"write {LISTED.relative_to(ROOT)}")
     reader.add_argument("--line", type=int, help="only the mutants of this line")
+    reader.add_argument("--again", metavar="FILE", help="only those that an earlier run has printed into this file")
     asked = reader.parse_args(words)
     files = sorted(file for path in asked.paths or ROOMS for file in _files(path))
     mutants = [one for file in files for one in mutants_of(file, (ROOT / file).read_text(encoding="utf-8"))]
     mutants = [one for one in mutants if asked.line in (None, one.line)]
+    if asked.again:
+        printed = Path(asked.again).read_text(encoding="utf-8")
+        mutants = [one for one in mutants if _unplaced(one) in _without_lines(printed)]
     accepted = _accepted()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies = [Copy(Path(folder, str(number))) for number in range(os.cpu_count() or 1)]
@@ -349,6 +369,15 @@ def _accepted() -> dict[str, str]:
         return {}
     said = tomllib.loads(ACCEPTED.read_text(encoding="utf-8"))
     return {key: reason for reason, keys in said.items() for key in keys}
+
+
+def _unplaced(mutant: Mutant) -> str:
+    return f"{mutant.file} {mutant.where} {mutant.kind} `{mutant.was}`"
+
+
+def _without_lines(printed: str) -> str:
+    """Return an earlier run's lines without their numbers, for a file that was edited since."""
+    return re.sub(r"^(\S+?):\d+ ", r"\1 ", printed, flags=re.MULTILINE)
 
 
 def _shown(mutant: Mutant) -> str:
