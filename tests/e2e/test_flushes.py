@@ -1,7 +1,7 @@
 """What is said to be kept was flushed first: the calls of a real process, as the kernel was asked for them.
 
-At the seam every step is failed and crashed; whether the real disk really flushes is seen here alone. Contract, Sending:
-"Filed" means kept, the line is flushed to disk before the answer.
+At the seam every step is failed and crashed; whether the real disk really flushes is seen here alone (contract,
+Delivery: "Filed" means kept, the line is flushed to disk before the answer).
 """
 
 from __future__ import annotations
