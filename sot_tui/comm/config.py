@@ -21,6 +21,16 @@ FILE_LIMIT = 1 << 20
 """Bytes of a settings file that are read; one written by a person has a thousandth of it."""
 SECS_LIMIT = 86400
 """The longest time that a key may set, in seconds: a day."""
+PARTS_LIMIT = 32
+"""Parts of a dotted key that are read; no client writes more than three."""
+_TOML_WORDS = (
+    r'"""(?s:\\.|[^\\])*?(?:"""|\Z)|'
+    r"'''(?s:.)*?(?:'''|\Z)|"
+    r'"(?:\\.|[^"\\\n])*+"|'
+    r"'[^'\n]*+'|"
+    r"#[^\n]*+"
+)
+"""What stands in a TOML file as a text or a comment; one of several lines that does not end goes to the file's end."""
 
 
 _TWO = 2
@@ -218,9 +228,25 @@ def read_toml(path: str, disk: Disk) -> tuple[dict[str, Any] | None, str]:
         return None, ""
     except (OSError, ValueError) as error:
         return None, getattr(error, "strerror", "") or str(error)
-    import tomllib  # noqa: PLC0415  (most people have no such file)
-
     try:
-        return tomllib.loads(data.decode("utf-8-sig")), ""
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or a number longer than Python reads
+        return parse_toml(data.decode("utf-8-sig")), ""
+    except ValueError as error:  # no TOML, no UTF-8, or a number longer than Python reads
         return None, str(error)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what a TOML text says; raises ValueError for one that is none, or is nested deeper than a person nests.
+
+    The reader's time grows with the square of a dotted key's parts: a file within its limit could hold it for hours. So
+    the parts are counted first, outside texts and comments.
+    """
+    import re  # noqa: PLC0415  (most people have no such file)
+    import tomllib  # noqa: PLC0415
+
+    plain = re.sub(_TOML_WORDS, lambda found: "" if found[0].startswith("#") else "w", text)
+    if re.search(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{PARTS_LIMIT}}}", plain):
+        raise ValueError(f"a key of it has more than {PARTS_LIMIT} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:  # the reader counts on its stack, and says nothing of its own
+        raise ValueError("it is nested too deeply") from error

@@ -153,3 +153,32 @@ def test_quiet_hours_when_they_are_no_span_then_a_warning_and_none(said_hours: s
 def test_quiet_hours_when_the_text_is_empty_then_none_and_no_warning() -> None:
     found = said('quiet_hours = ""\n')
     assert (found.hours("quiet_hours"), found.warnings) == (None, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".".join(["a"] * 3000) + " = 1",
+        " \t.\t ".join(['"a b"'] * 3000) + " = 1",
+        "[" + ".".join(["'a'", "b-c"] * 1500) + "]",
+        'x = """\n"""\n' + ".".join(["a"] * (config.PARTS_LIMIT + 1)) + " = 1",
+    ],
+    ids=["key", "quoted", "table", "after a text"],
+)
+def test_toml_when_a_key_has_thousands_of_parts_then_it_is_refused_before_the_reader_sees_it(text: str) -> None:
+    """The reader's time grows with the square of the parts: a whole file of them would hold it for hours."""
+    with pytest.raises(ValueError, match="more than 32 parts"):
+        config.parse_toml(text)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['"%s"', "'%s'", '"""\n%s\n"""', "'''%s'''", '"\\"%s"', "1 # %s", '"""\\"""%s"""', "1 # '''\n# %s"],
+)
+def test_toml_when_a_text_or_a_comment_has_many_dots_then_they_are_no_key(value: str) -> None:
+    assert "x" in config.parse_toml("x = " + value % ("a.b." * 200))
+
+
+def test_toml_when_it_is_nested_past_the_readers_stack_then_it_is_refused_in_words() -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        config.parse_toml("x = " + "[" * 5000)

@@ -8,11 +8,10 @@ its row does not run. The file is a projection: it is read once, at the start.
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sot_tui.comm import names, paths
+from sot_tui.comm import config, names, paths
 from sot_tui.engine.rows import agents
 from sot_tui.engine.rows.row import Row
 
@@ -96,10 +95,7 @@ class Store:
 
 def parse(text: str, slug: str) -> Row:
     """Return the row that a file describes; raises ValueError for one that describes none."""
-    try:
-        said = tomllib.loads(text)
-    except RecursionError as error:  # the reader counts on its stack, and says nothing of its own
-        raise ValueError("it is nested too deeply") from error
+    said = config.parse_toml(text)
     own = said.get(_OWN_TABLE)
     command = own.get("command", []) if isinstance(own, dict) else []
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
@@ -168,8 +164,8 @@ def foreign_tables(text: str) -> str:
             kept.append(line)
     tables = "".join(kept)
     try:
-        tomllib.loads(tables)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        config.parse_toml(tables)
+    except ValueError:
         return ""
     return tables
 
