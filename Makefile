@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from-pyproject
 
 .DEFAULT_GOAL := help
-.PHONY: help env run install uninstall demo test again fast check bench torture live snapshots pictures docs
+.PHONY: help env run install uninstall demo test again fast check bench mutants torture live snapshots pictures docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,7 +51,10 @@ check: $(STAMP) ## lint, format, types, arrows, weight, clauses, dependencies
 	$(BIN)/deptry .
 
 bench: $(STAMP) ## take the figures, each beside a bare loop; a person reads them
-	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench --write
+
+mutants: $(STAMP) ## weaken every guard of comm, wake and the claims, and say which test notices (an hour)
+	$(BIN)/python -m tools.mutants --write
 
 torture: $(STAMP) ## run the long forms of the stress tests (many minutes)
 	$(BIN)/python -m pytest -m torture

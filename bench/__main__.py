@@ -1,4 +1,7 @@
-"""`python -m bench [name ...]`: take every figure, or those of the named files, and print the table and the machine."""
+"""`python -m bench [name ...]`: take every figure, or those of the named files, and print the table and the machine.
+
+With `--write` all of it goes to docs/bench.md, with the spread of each figure.
+"""
 
 from __future__ import annotations
 
@@ -9,36 +12,62 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.measure import Taken, judged, take
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _NOT_FIGURES = {"__init__", "__main__", "fleets", "measure", "pane", "writer"}
-_TITLES = f"{'figure':50} {'ours':>10} {'bare':>10} {'judged':>10}  {'middle half':21} {'target':>13}"
+_LINE = "{:50} {:>10} {:>10} {:>10}  {:21} {:>13}  {}"
+_TITLES = _LINE.format("figure", "ours", "bare", "judged", "middle half", "target", "").rstrip()
+_DOCUMENT = Path(__file__).parent.parent / "docs" / "bench.md"
 
 
 def main() -> None:
     """Take and print the figures."""
-    names = sys.argv[1:] or sorted(
+    names = [word for word in sys.argv[1:] if not word.startswith("-")] or sorted(
         path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in _NOT_FIGURES
     )
     with tempfile.TemporaryDirectory(prefix="bench-", dir=os.environ.get("TMPDIR", "/tmp")) as folder:
-        print(_machine(folder))
+        machine, rows = _machine(folder), []
+        print(machine)
         print(_TITLES)
         for name in names:
             for figure in importlib.import_module(f"bench.{name}").figures(Path(folder, name)):
-                print(_line(take(figure)), flush=True)
-        print(f"load at the end {os.getloadavg()[0]:.1f}")
+                cells = _cells(take(figure))
+                rows.append(cells)
+                print(_LINE.format(*cells), flush=True)
+        end = f"load at the end {os.getloadavg()[0]:.1f}"
+        print(end)
+    if "--write" in sys.argv:
+        _DOCUMENT.write_text(_document(machine.partition(", in ")[0], rows, end), encoding="utf-8")
 
 
-def _line(taken: Taken) -> str:
+def _document(machine: str, rows: Sequence[Sequence[str]], end: str) -> str:
+    """Return the table as the document shows it."""
+    head = (
+        "| figure | ours | bare | judged | middle half | target | |\n| --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
+    )
+    told = (
+        "# The figures\n\nWritten by `make bench`; do not edit. One run, ours and the bare loop in turn. What is judged is "
+        "the median of the\nrounds, or the quantile that the target names; beside it stands the middle half of them. `×` is "
+        "a ratio.\n\n"
+    )
+    return f"{told}{machine}; {end}.\n\n{head}" + "".join(
+        f"| {' | '.join(cell.strip() for cell in row)} |\n" for row in rows
+    )
+
+
+def _cells(taken: Taken) -> tuple[str, ...]:
     found = judged(taken)
     ours = _sample(taken.ours, found.unit)
     bare = _sample(taken.bare, found.unit) if taken.bare else ""
     spread = f"{found.low:.2f} – {found.high:.2f}{found.unit}"
     judged_as = f"{found.judged:.2f}{found.unit}"
     judgement = "ok" if found.met else "MISSED"
-    target = taken.figure.target
-    return f"{taken.figure.name:50} {ours:>10} {bare:>10} {judged_as:>10}  {spread:21} {target:>13}  {judgement}"
+    return taken.figure.name, ours, bare, judged_as, spread, taken.figure.target, judgement
 
 
 def _sample(samples: list[float], unit: str) -> str:

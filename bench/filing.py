@@ -26,7 +26,7 @@ def figures(folder: Path) -> Iterator[Figure]:
     mounts.record_lock_manager(home, named_hub=True)
     line = frames.frame("writer", "reader", "writer", "x" * 200, "2026-05-29T18:04:00Z")
     bare = partial(_append, str(folder / "bare.lock"), str(folder / "bare.jsonl"), line)
-    yield Figure("durable filings in a row", partial(_file, home, line), bare, _FILINGS, ">= 0.7")
+    yield Figure("durable filings in a row", partial(_file, home, line), bare, _FILINGS, ">= 0.9")
 
 
 def _file(home: Home, line: bytes) -> None:

@@ -32,8 +32,8 @@ def figures(folder: Path) -> Iterator[Figure]:
         assert isinstance(written, Written), written
     bare = partial(_rename, str(folder / "bare.json"), (folder / "comm" / "registry.json").read_bytes())
     name = f"registry replaces, {_AGENTS} agents"
-    yield Figure(name, partial(_replace, homes[:1]), bare, _REPLACES, ">= 0.6")
-    yield Figure(f"{name}, read anew", partial(_replace, homes), bare, _REPLACES, ">= 0.6")
+    yield Figure(name, partial(_replace, homes[:1]), bare, _REPLACES, ">= 0.8")
+    yield Figure(f"{name}, read anew", partial(_replace, homes), bare, _REPLACES, ">= 0.8")
 
 
 def _fill(registry: Registry) -> bool:

@@ -1,6 +1,6 @@
 """Weaken every guard of the rooms that must not fail, one at a time, in a copy, and see which test notices.
 
-`python tools/mutants.py [PATH ...]` takes each file of `ROOMS`, or those named: it drops a call, negates a condition,
+`python -m tools.mutants [PATH ...]` takes each file of `ROOMS`, or those named: it drops a call, negates a condition,
 shifts a bound, and runs the quick tests that pass through that line, the shortest first, until one fails. What no test
 notices has survived; a survivor that is accepted stands with its reason in `docs/mutants.toml`. With `--write` the
 whole list goes to `docs/mutants.md`. The tree itself is not touched.
@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import coverage
+
+from tools import mutations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -348,13 +350,14 @@ def main(words: list[str]) -> int:
                     sys.stdout.flush()
         for copy in copies:
             copy.close()
+    by_hand = [] if asked.paths or asked.again or asked.line else mutations.tried()
     left = [one for one in verdicts if not one.test and one.mutant.key not in accepted]
     caught = sum(bool(one.test) for one in verdicts)
     known = len(verdicts) - caught - len(left)
     sys.stdout.write(f"{len(verdicts)} mutants: {caught} caught, {known} accepted, {len(left)} survived\n")
     if asked.write:
-        LISTED.write_text(_listed(verdicts, accepted), encoding="utf-8")
-    return 1 if left else 0
+        LISTED.write_text(_listed(verdicts, accepted) + _listed_by_hand(by_hand), encoding="utf-8")
+    return 1 if left or not all(noticed for _, noticed in by_hand) else 0
 
 
 def _files(path: str) -> list[str]:
@@ -402,6 +405,13 @@ def _listed(verdicts: Sequence[Verdict], accepted: dict[str, str]) -> str:
             told = f"caught by {_test(one.test)}" if one.test else f"accepted: {reason}" if reason else "**survived**"
             guard = one.mutant.was.replace("`", "'")
             lines.append(f"* {one.mutant.line} `{one.mutant.where}` {one.mutant.kind} `{guard}`: {told}")
+    return "\n".join(lines) + "\n"
+
+
+def _listed_by_hand(tried: Sequence[tuple[mutations.Mutation, bool]]) -> str:
+    lines = ["", "## Chosen by hand", ""]
+    for one, noticed in tried:
+        lines.append(f"* `{one.file}` {one.what}: {f'caught by {one.test}' if noticed else '**survived**'}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,7 @@
 """Weaken what must never fail, one condition at a time, in a copy, and see that the tests notice: each line names one.
 
 These are chosen by hand: the guards of the wake, of the lock and its proofs, of what `filed` promises. Every guard that
-there is, weakened by rule, is for `tools/mutants.py`. `python tools/mutations.py [WORD]` runs those whose description
+there is, weakened by rule, is for `tools.mutants`. `python -m tools.mutations [WORD]` runs those whose description
 holds the word. A mutation that no test notices is printed and makes the exit code 1. The tree itself is not touched.
 """
 
@@ -213,20 +213,25 @@ MUTATIONS = (
 
 def main(words: list[str]) -> int:
     """Run the mutations; return 1 when a test failed to notice one."""
-    chosen = [one for one in MUTATIONS if not words or words[0] in one.what]
-    missed = []
+    results = tried(words[0] if words else "")
+    for one, noticed in results:
+        if not noticed:
+            sys.stdout.write(f"NOT NOTICED: {one.what} ({one.test})\n")
+    count = sum(noticed for _, noticed in results)
+    sys.stdout.write(f"{count} of {len(results)} mutations were noticed\n")
+    return 0 if count == len(results) else 1
+
+
+def tried(word: str = "") -> list[tuple[Mutation, bool]]:
+    """Try the mutations whose description holds a word, and say of each whether it was noticed."""
+    chosen = [one for one in MUTATIONS if word in one.what]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv", ".git", "__pycache__", "docs", ".*cache"))
         for test in {one.test for one in chosen}:
             if _failed(copy, test):
                 raise SystemExit(f"without any mutation: {test}")
-        for one in chosen:
-            if not _is_noticed(copy, one):
-                missed.append(one)
-                sys.stdout.write(f"NOT NOTICED: {one.what} ({one.test})\n")
-    sys.stdout.write(f"{len(chosen) - len(missed)} of {len(chosen)} mutations were noticed\n")
-    return 1 if missed else 0
+        return [(one, _is_noticed(copy, one)) for one in chosen]
 
 
 def _is_noticed(copy: Path, one: Mutation) -> bool:
