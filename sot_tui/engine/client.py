@@ -417,13 +417,15 @@ class Folders:
     """Those that begin with what was typed, whole paths in the order of their names; at most `FOLDERS_LIMIT`."""
     recent: tuple[str, ...] = ()
     """Projects of this box that sessions have joined from, the newest first, without those that have a row."""
+    accounts: tuple[str, ...] = ()
+    """The logins of this box that a row may have, `default` first."""
     fault: str = ""
-    """Why there is none; empty when there is."""
+    """Why there is no folder; empty when there is."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListFolders(Command[Folders]):
-    """Bring the folders whose path begins with what was typed; a `~` stands for the person's own."""
+    """Bring the folders whose path begins with what was typed, and the accounts; a `~` is the person's own folder."""
 
     prefix: str
 

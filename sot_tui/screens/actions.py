@@ -187,9 +187,11 @@ TABLE = (
     Action(Where.CONFIRM, "other", ("left",), "other button", "To the button on the left; enter takes it."),
     Action(Where.CONFIRM, "other_next", ("right",), "", "To the button on the right; enter takes it."),
     Action(Where.SPAWN, "start", ("ctrl+s",), "start", "Start the row.", writes=True),
-    Action(Where.SPAWN, "complete", ("tab",), "complete", "Take the marked folder; else go to the next field."),
-    Action(Where.SPAWN, "known_up", ("up",), "", "Mark the folder above, while a folder is typed."),
-    Action(Where.SPAWN, "known_down", ("down",), "", "Mark the folder below."),
+    Action(
+        Where.SPAWN, "complete", ("tab",), "complete", "Take the marked folder or account; else go to the next field."
+    ),
+    Action(Where.SPAWN, "known_up", ("up",), "", "Mark the folder or account above, while one is typed."),
+    Action(Where.SPAWN, "known_down", ("down",), "", "Mark the one below."),
     Action(Where.SPAWN, "back", ("escape",), "close", "Close; the form is kept until its row is started."),
     Action(Where.RECOVER, "back", ("escape",), "close", "Close; nothing is changed."),
     Action(

@@ -24,6 +24,7 @@ from sot_tui.screens.confirm import Confirm
 from sot_tui.screens.drafts import TO_ALL, Draft, slot_of_handle, slot_of_reply
 from sot_tui.screens.place import Dialog
 from sot_tui.screens.widgets.bars import KeyLine
+from sot_tui.screens.widgets.complete import Completion
 from sot_tui.screens.widgets.field import Field
 from sot_tui.screens.widgets.lines import Lines, Piece
 
@@ -148,7 +149,7 @@ class ComposeScreen(Dialog[None]):
         receiver.keys, receiver.ending = frozenset({"tab", "enter", "up", "down"}), self._receiver_key
         receiver.border_title = Content("to")
         receiver.display = not draft.to_all
-        self.piece("compose-known", Lines).can_focus = False
+        self._known = Completion(receiver, self.piece("compose-known", Lines), self._taken)
         writing = self.piece("compose-text", Writing)
         writing.border_title = Content("message")
         self.piece("compose-title", show.Words).say(self._title())
@@ -190,7 +191,7 @@ class ComposeScreen(Dialog[None]):
         if self._draft.to_all:
             return _all_words(fleet, receivers(fleet, self._draft), now, again=bool(self._draft.left))
         to = _handle(self.piece("compose-to", Input).value)
-        if self.piece("compose-known", Lines).display:
+        if self._known.is_open:
             return show.words("tab takes the marked handle", "$foreground 60%")
         if not to:
             return Content(" ")
@@ -210,13 +211,10 @@ class ComposeScreen(Dialog[None]):
 
     def _show_known(self) -> None:
         """List the live handles that the receiver's field may mean, while it is typed in."""
-        field, known = self.piece("compose-to", Input), self.piece("compose-known", Lines)
+        field = self.piece("compose-to", Input)
         typed = _handle(field.value)
         found = completions(self.desk.fleet, typed, self.desk.now()) if field.has_focus else []
-        known.display = bool(found) and found != [typed]
-        if known.display:
-            known.styles.height = min(_KNOWN_LINES, len(found))
-            known.show(found)
+        self._known.show([] if found == [typed] else found, _KNOWN_LINES)
 
     def _paint_known(self, handle: str, width: int, chosen: bool) -> tuple[Piece, ...]:
         fleet, now = self.desk.fleet, self.desk.now()
@@ -248,38 +246,31 @@ class ComposeScreen(Dialog[None]):
             case _:
                 self._list_now()
                 if self._draft.to not in self.desk.fleet.agents:
-                    self._take_marked()
+                    self._known.take()
                 self.set_focus(self.piece("compose-text", Writing))
         return True
 
     def action_known_up(self) -> None:
         """Mark the handle above."""
-        self.piece("compose-known", Lines).action_up()
+        self._known.up()
 
     def action_known_down(self) -> None:
         """Mark the handle below."""
-        self.piece("compose-known", Lines).action_down()
+        self._known.down()
 
     def action_complete(self) -> None:
         """Take the marked handle; where there is none, go to the next field."""
         self._list_now()
-        if not self._take_marked():
+        if not self._known.take():
             self.focus_next()
 
-    def _take_marked(self) -> bool:
-        """Put the marked handle into the field, if handles are listed; tell whether it was."""
-        field, known = self.piece("compose-to", Input), self.piece("compose-known", Lines)
-        if not (field.has_focus and known.display and known.selected):
-            return False
-        field.value = self._draft.to = known.selected
-        field.cursor_position = len(field.value)
-        known.display = False
-        return True
+    def _taken(self, handle: str) -> str:
+        self._draft.to = handle
+        return handle
 
     @on(Lines.Clicked, "#compose-known")
     def _known_clicked(self) -> None:
-        self.piece("compose-to", Input).focus()
-        self._take_marked()
+        self._known.take_clicked()
 
     @on(Input.Changed, "#compose-to")
     def _receiver_changed(self, event: Input.Changed) -> None:

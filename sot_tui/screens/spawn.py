@@ -1,15 +1,16 @@
 """The form of a new row: a folder, an agent, a label, an account or a command, and a first task.
 
-The engine rules on all of it; a refusal stands in the form in its own words, and the form is kept, also when it is
-closed. What is typed in the folder's field is completed from the disk, in a thread; with nothing typed the recent
-projects are listed. The first task is mail like any other: a draft that is sent once a session has joined in the row.
+The engine rules on all of it; a refusal stands in the form in its own words, the field that it is about has the keys,
+and the form is kept, also when it is closed. What is typed in the folder's field is completed from the disk, in a
+thread; with nothing typed the recent projects are listed. An account is asked for where there is more than one. The
+first task is mail like any other: a draft that is sent once a session has joined in the row.
 """
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on, work
 from textual.containers import Horizontal, Vertical
@@ -22,6 +23,7 @@ from sot_tui.screens.actions import Where, bindings
 from sot_tui.screens.compose import Writing
 from sot_tui.screens.place import Dialog
 from sot_tui.screens.widgets.bars import KeyLine
+from sot_tui.screens.widgets.complete import Completion
 from sot_tui.screens.widgets.field import Field
 from sot_tui.screens.widgets.lines import Lines, Piece
 from sot_tui.screens.widgets.pick import Option, Pick
@@ -43,7 +45,28 @@ _KNOWN_LINES = 6
 _LOW_KNOWN_LINES = 3
 """Folders that are listed at once, and where the window is low."""
 _FIELDS = ("folder", "label", "account", "command")
+_ABOUT = {
+    "no_such_path": "folder",
+    "not_a_directory": "folder",
+    "duplicate_root": "folder",
+    "state_root_inside_project": "folder",
+    "handle_in_use": "folder",
+    "task_named_label": "label",
+    "label_in_use": "label",
+    "bad_agent": "agent",
+    "unsupported_agent_on_this_host": "agent",
+    "unknown_account": "account",
+}
+"""Which field a refusal is about, by its kind (daemon wire 3.8); what is about none leaves the keys where they are."""
 _NO_TASK = "a shell reads no mail: leave the first task empty, or choose an agent"
+
+
+class Missing(NamedTuple):
+    """Why nobody can be asked for a row yet."""
+
+    field: str
+    """The field that it is about."""
+    words: str
 
 
 @dataclass(slots=True)
@@ -57,20 +80,20 @@ class Form:
     command: str = ""
     task: str = ""
 
-    def wish(self) -> CreateRow | str:
+    def wish(self) -> CreateRow | Missing:
         """Return the row that is asked for, or why nobody can be asked."""
         command: tuple[str, ...] = ()
         if not self.folder.strip():
-            return "not started: say first in which folder"
+            return Missing("folder", "not started: say first in which folder")
         if self.agent == "command":
             try:
                 command = tuple(shlex.split(self.command))
             except ValueError as error:
-                return f"not started: the command cannot be taken apart: {error}"
+                return Missing("command", f"not started: the command cannot be taken apart: {error}")
             if not command:
-                return "not started: say first which command"
+                return Missing("command", "not started: say first which command")
         if self.agent == "none" and self.task.strip():
-            return f"not started: {_NO_TASK}"
+            return Missing("task", f"not started: {_NO_TASK}")
         return CreateRow(
             self.label.strip(),
             self.folder.strip().rstrip("/") or "/",
@@ -92,6 +115,10 @@ class SpawnScreen(Dialog[str]):
         super().__init__(desk)
         self._form = desk.form = desk.form or Form()
         self._folders = Folders()
+        self._listed: str | None = None
+        """What stood in the folder's field when those folders were asked for."""
+        self._completes = ""
+        """What stood there when a person wanted it completed, and nothing was known yet."""
         self._starting = False
         self._fault = ""
 
@@ -115,6 +142,9 @@ class SpawnScreen(Dialog[str]):
             with Horizontal(classes="spawn-line", id="spawn-account-line"):
                 yield show.Words(Content("account"), classes="spawn-label")
                 yield Field(form.account, "default", id="spawn-account", compact=True)
+            with Horizontal(classes="spawn-line", id="spawn-accounts-line"):
+                yield show.Words(classes="spawn-label")
+                yield Lines(self._paint_known, id="spawn-accounts")
             with Horizontal(classes="spawn-line", id="spawn-command-line"):
                 yield show.Words(Content("command"), classes="spawn-label")
                 yield Field(form.command, "a program and its arguments", id="spawn-command", compact=True)
@@ -132,7 +162,17 @@ class SpawnScreen(Dialog[str]):
             field.keys, field.ending = frozenset({"tab", "enter"}), self._next_field
         folder = self.piece("spawn-folder", Field)
         folder.keys, folder.ending = frozenset({"tab", "enter", "up", "down"}), self._folder_key
-        self.piece("spawn-known", Lines).can_focus = False
+        account = self.piece("spawn-account", Field)
+        account.keys, account.ending = folder.keys, self._account_key
+        self._known_folders = Completion(
+            folder, self.piece("spawn-known", Lines), self._folder_taken, self.piece("spawn-known-line", Horizontal)
+        )
+        self._known_accounts = Completion(
+            account,
+            self.piece("spawn-accounts", Lines),
+            self._account_taken,
+            self.piece("spawn-accounts-line", Horizontal),
+        )
         self.piece("spawn-task", Writing).border_title = Content("first task, as mail")
         self.set_focus(folder)
         self._show_fields()
@@ -148,8 +188,12 @@ class SpawnScreen(Dialog[str]):
     @work(group="folders", exclusive=True, exit_on_error=False)
     async def _list(self, typed: str) -> None:
         self._folders = await self.desk.client.do(ListFolders(typed))
+        self._listed = typed
         if self.is_open:
+            self._show_fields()
             self._show_known()
+            if self._completes and self._completes == self.piece("spawn-folder", Field).value:
+                self._complete()
 
     def _known(self) -> tuple[str, ...]:
         """Return the folders that what stands in the field may mean."""
@@ -160,13 +204,9 @@ class SpawnScreen(Dialog[str]):
     def _show_known(self) -> None:
         if not self.is_open:
             return
-        field, known = self.piece("spawn-folder", Field), self.piece("spawn-known", Lines)
-        found = self._known() if field.has_focus else ()
-        self.piece("spawn-known-line", Horizontal).display = bool(found)
-        if found:
-            most = _LOW_KNOWN_LINES if self.app.size.height < 30 else _KNOWN_LINES
-            known.styles.height = min(most, len(found))
-            known.show(found)
+        most = _LOW_KNOWN_LINES if self.app.size.height < 30 else _KNOWN_LINES
+        self._known_folders.show(self._known(), most)
+        self._known_accounts.show(self._accounts(), most)
         self._show_result()
 
     def _paint_known(self, folder: str, width: int, chosen: bool) -> tuple[Piece, ...]:
@@ -188,38 +228,72 @@ class SpawnScreen(Dialog[str]):
                 self.action_complete()
             case _:
                 if not self.piece("spawn-folder", Field).value.strip():
-                    self._take_marked()
+                    self._known_folders.take()
                 self._go_on()
         return True
 
+    @property
+    def _completion(self) -> Completion:
+        """Return the list of the field that has the keys, or of the folder's."""
+        return self._known_accounts if self.piece("spawn-account", Field).has_focus else self._known_folders
+
     def action_known_up(self) -> None:
-        """Mark the folder above."""
-        self.piece("spawn-known", Lines).action_up()
+        """Mark the one above."""
+        self._completion.up()
 
     def action_known_down(self) -> None:
-        """Mark the folder below."""
-        self.piece("spawn-known", Lines).action_down()
+        """Mark the one below."""
+        self._completion.down()
 
     def action_complete(self) -> None:
-        """Take the marked folder; where there is none, go to the next field."""
-        if not self._take_marked():
+        """Take the marked one, as soon as it is known; where there is none, go to the next field."""
+        folder = self.piece("spawn-folder", Field)
+        self._completes = folder.value if folder.has_focus and self._listed != folder.value else ""
+        if not self._completes:
+            self._complete()
+
+    def _complete(self) -> None:
+        self._completes = ""
+        if not self._completion.take():
             self._go_on()
 
-    def _take_marked(self) -> bool:
-        """Put the marked folder into the field, if folders are listed; tell whether it was."""
-        field, known = self.piece("spawn-folder", Field), self.piece("spawn-known", Lines)
-        line = self.piece("spawn-known-line", Horizontal)
-        if not (field.has_focus and line.display and known.selected):
-            return False
-        field.value = self._form.folder = known.selected
-        field.cursor_position = len(field.value)
-        line.display = False
-        return True
+    def _folder_taken(self, folder: str) -> str:
+        """Return a folder as it is typed on: what is taken next lies in it."""
+        self._form.folder = folder.rstrip("/") + "/"
+        return self._form.folder
 
     @on(Lines.Clicked, "#spawn-known")
     def _known_clicked(self) -> None:
-        self.piece("spawn-folder", Field).focus()
-        self._take_marked()
+        self._known_folders.take_clicked()
+
+    # -- the account ---------------------------------------------------------------------------------------------------
+
+    def _accounts(self) -> list[str]:
+        """Return the accounts that what stands in the field may mean."""
+        typed = self.piece("spawn-account", Field).value.strip()
+        found = [name for name in self._folders.accounts if name.startswith(typed)]
+        return [] if found == [typed] else found
+
+    def _account_key(self, key: str) -> bool:
+        """Answer a key that ends the typing of the account, or marks one of those that are listed."""
+        match key:
+            case "up":
+                self.action_known_up()
+            case "down":
+                self.action_known_down()
+            case "tab":
+                self.action_complete()
+            case _:
+                self._go_on()
+        return True
+
+    def _account_taken(self, account: str) -> str:
+        self._form.account = account
+        return account
+
+    @on(Lines.Clicked, "#spawn-accounts")
+    def _account_clicked(self) -> None:
+        self._known_accounts.take_clicked()
 
     @on(Input.Changed, "#spawn-folder")
     def _folder_changed(self, event: Input.Changed) -> None:
@@ -243,7 +317,7 @@ class SpawnScreen(Dialog[str]):
 
     def _go_on(self) -> None:
         """Give the keys to the field behind the one that has them, also when it is shown only now."""
-        own = {"claude": ("account",), "command": ("command",)}.get(self._form.agent, ())
+        own = [name for name in ("account", "command") if self.piece(f"spawn-{name}-line", Horizontal).display]
         order = [f"spawn-{name}" for name in ("folder", "agent", "label", *own, "task")]
         at = order.index(self.focused.id) if self.focused is not None and self.focused.id in order else -1
         if at + 1 < len(order):
@@ -257,8 +331,9 @@ class SpawnScreen(Dialog[str]):
         self._show_fields()
 
     def _show_fields(self) -> None:
-        """Show the fields that this agent has."""
-        self.piece("spawn-account-line", Horizontal).display = self._form.agent == "claude"
+        """Show the fields that this agent has, that of the account where there is more than one to choose from."""
+        chooses = len(self._folders.accounts) > 1 or bool(self._form.account)
+        self.piece("spawn-account-line", Horizontal).display = self._form.agent == "claude" and chooses
         self.piece("spawn-command-line", Horizontal).display = self._form.agent == "command"
 
     @on(Input.Changed, "#spawn-label")
@@ -268,6 +343,7 @@ class SpawnScreen(Dialog[str]):
     @on(Input.Changed, "#spawn-account")
     def _account_changed(self, event: Input.Changed) -> None:
         self._form.account = event.value
+        self._show_known()
 
     @on(Input.Changed, "#spawn-command")
     def _command_changed(self, event: Input.Changed) -> None:
@@ -282,6 +358,12 @@ class SpawnScreen(Dialog[str]):
     def _say_fault(self, fault: str) -> None:
         self._fault = fault
         self._show_result()
+
+    def _refuse(self, words: str, field: str) -> None:
+        """Say why no row was started, and give the keys to the field that it is about."""
+        self._say_fault(words)
+        if field:
+            self.set_focus(self.query_one(f"#spawn-{field}"))
 
     def _show_result(self) -> None:
         result = self.piece("spawn-result", show.Words)
@@ -311,8 +393,8 @@ class SpawnScreen(Dialog[str]):
         if self._starting:
             return
         wish = self._form.wish()
-        if isinstance(wish, str):
-            self._say_fault(wish)
+        if isinstance(wish, Missing):
+            self._refuse(wish.words, wish.field)
             return
         self._starting = True
         self._say_fault("")
@@ -331,7 +413,8 @@ class SpawnScreen(Dialog[str]):
             if self.is_open:
                 self.dismiss(done.row)
         elif self.is_open:
-            self._say_fault(done.sentence)
+            about = _ABOUT.get(done.code, "")
+            self._refuse(done.sentence, "command" if about == "agent" and wish.command else about)
         else:
             self.desk.say(Outcome(done.good, done.sentence))
 

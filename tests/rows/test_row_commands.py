@@ -248,5 +248,10 @@ async def test_folders_when_a_path_is_begun_then_those_that_fit_are_brought(comm
         assert (await engine.do(ListFolders(f"{parent}/"))).names[-1] == f"{parent}/web"
         assert (await engine.do(ListFolders(f"{parent}/."))).names == (f"{parent}/.hidden",)
         assert (await engine.do(ListFolders(f"{parent}/no/x"))).fault.endswith("No such file or directory")
+        assert found.accounts == ("default",)
         (Path(os.environ["HOME"]) / "mine").mkdir(parents=True)
+        (Path(os.environ["HOME"]) / ".claude-auth" / "work").mkdir(parents=True)
+        (Path(os.environ["HOME"]) / ".claude-auth" / "no account").mkdir()
+        (Path(os.environ["HOME"]) / ".claude-auth" / "notes").touch()
+        assert (await engine.do(ListFolders("~/mi"))).accounts == ("default", "work")
         assert (await engine.do(ListFolders("~/mi"))).names == (f"{os.environ['HOME']}/mine",)

@@ -284,7 +284,7 @@ class FakeClient:
             Recover: Recovered(Recovery.CLEARED, "cleared registry lock, held by box pid 4121"),
             LoadDrafts: Drafts(),
             Search: Found(tuple(reversed(letters()))),
-            ListFolders: Folders(RECENT, RECENT),
+            ListFolders: Folders(RECENT, RECENT, ("default", "work")),
             ReadDialog: DIALOG,
             ResumeLine: Line("/home/me/.local/bin/claude --permission-mode auto --continue /sot-session-start"),
             CreateRow: RowDone(good=True, sentence="started row 'Api' in /home/me/src/Api", row="ws-api-77"),

@@ -15,6 +15,7 @@ from sot_tui.comm import fleet as rules
 from sot_tui.engine.client import CreateRow, Folders, KeepDraft, ListFolders, Outcome, RowDone, Send
 from sot_tui.screens.app import SotApp
 from sot_tui.screens.nav import NavScreen
+from sot_tui.screens.show import Words
 from sot_tui.screens.spawn import Form, SpawnScreen
 from sot_tui.screens.widgets.lines import Lines
 from sot_tui.screens.widgets.pick import Pick
@@ -89,7 +90,7 @@ async def test_new_when_filled_by_keys_then_its_row_runs_and_is_selected(comm_ho
         known = form(opened).query_one("#spawn-known", Lines)
         await opened.until(lambda: list(known.keys) == [str(folder), f"{folder.parent}/Web"], "the folders there are")
         await opened.pilot.press("down", "up", "tab")
-        assert form(opened).query_one("#spawn-folder", Input).value == str(folder)
+        assert form(opened).query_one("#spawn-folder", Input).value == f"{folder}/"
         await opened.pilot.press("enter", "left", "enter", "enter")
         await opened.until(lambda: form(opened).focused is form(opened).query_one("#spawn-command"), "the command")
         await opened.pilot.press(*SHELL, "ctrl+s")
@@ -110,11 +111,10 @@ async def test_new_when_filled_by_clicks_then_its_row_runs(comm_home: Path, monk
         known = form(opened).query_one("#spawn-known", Lines)
         await opened.until(lambda: list(known.keys) == [str(folder)] and known.region.height, "the folder")
         await opened.pilot.click(known, offset=(4, 0))
-        assert form(opened).query_one("#spawn-folder", Input).value == str(folder)
+        assert form(opened).query_one("#spawn-folder", Input).value == f"{folder}/"
         pick = form(opened).query_one(Pick)
         await opened.pilot.click(pick, offset=(f"{pick.content}".index("shell") + 1, 0))
         await opened.until(lambda: pick.chosen == "none", "the shell")
-        assert not form(opened).query_one("#spawn-account-line").display
         await opened.pilot.click("#spawn-start")
         row = await until_started(opened)
         assert opened.fleet.rows[row].agent == "none"
@@ -205,6 +205,110 @@ async def test_new_when_nobody_can_be_asked_then_says_what_is_missing(filled: Fo
         await pilot.press("n", "ctrl+s")
         assert str(app.screen.query_one("#spawn-result").content) == words  # type: ignore[attr-defined]
         assert not client.asked_for(CreateRow)
+
+
+@pytest.mark.parametrize(
+    ("filled", "field"),
+    [
+        (Form(), "folder"),
+        (Form("/a", "command"), "command"),
+        (Form("/a", "command", command="a 'b"), "command"),
+        (Form("/a", "none", task="x"), "task"),
+    ],
+)
+async def test_new_when_nobody_can_be_asked_then_the_field_that_it_is_about_has_the_keys(
+    filled: Form, field: str
+) -> None:
+    app = SotApp(FakeClient(with_rows()))
+    async with app.run_test(size=(80, 24)):
+        pilot = PatientPilot(app)
+        app.desk.form = filled
+        await pilot.press("n")
+        app.screen.query_one("#spawn-label").focus()
+        await pilot.press("ctrl+s")
+        assert app.focused is app.screen.query_one(f"#spawn-{field}")
+
+
+@pytest.mark.parametrize(
+    ("code", "filled", "field"),
+    [
+        ("no_such_path", Form("/a"), "folder"),
+        ("duplicate_root", Form("/a"), "folder"),
+        ("task_named_label", Form("/a"), "label"),
+        ("label_in_use", Form("/a"), "label"),
+        ("unknown_account", Form("/a", account="wrok"), "account"),
+        ("unsupported_agent_on_this_host", Form("/a"), "agent"),
+        ("unsupported_agent_on_this_host", Form("/a", "command", command="vmi"), "command"),
+        ("persist_failed", Form("/a"), "task"),
+    ],
+)
+async def test_new_when_refused_then_the_field_that_the_refusal_is_about_has_the_keys(
+    code: str, filled: Form, field: str
+) -> None:
+    client = FakeClient(with_rows())
+    client.answers[CreateRow] = RowDone(good=False, sentence="no", code=code)
+    app = SotApp(client)
+    async with app.run_test(size=(80, 24)):
+        pilot = PatientPilot(app)
+        app.desk.form = filled
+        await pilot.press("n")
+        app.screen.query_one("#spawn-task").focus()
+        await pilot.press("ctrl+s")
+        assert app.focused is app.screen.query_one(f"#spawn-{field}")
+        assert "no" in str(app.screen.query_one("#spawn-result", Words).content)
+
+
+async def test_folder_when_it_is_completed_then_the_next_tab_goes_into_it(comm_home: Path) -> None:
+    folder = project(comm_home)
+    (folder / "docs").mkdir()
+    async with joined(comm_home, ROOMY) as opened:
+        await opened.pilot.press("n")
+        await until_open(opened)
+        field = form(opened).query_one("#spawn-folder", Input)
+        # As fast as a person may press them: none of them knows yet what there is.
+        await opened.pilot.press(*f"{folder.parent}/A", "tab", "tab")
+        await opened.until(lambda: field.value == f"{folder}/docs/", "the folder in it")
+        await opened.pilot.press("tab")
+        await opened.until(lambda: form(opened).focused is form(opened).query_one(Pick), "nothing lies in that one")
+
+
+async def test_account_when_there_are_several_then_one_is_chosen_as_a_folder_is(comm_home: Path) -> None:
+    folder = project(comm_home)
+    for name in ("work", "wife"):
+        (comm_home.parent / "home" / ".claude-auth" / name).mkdir(parents=True)
+    async with joined(comm_home, ROOMY) as opened:
+        await opened.pilot.press("n")
+        await until_open(opened)
+        account, known = (
+            form(opened).query_one("#spawn-account", Input),
+            form(opened).query_one("#spawn-accounts", Lines),
+        )
+        await opened.until(lambda: form(opened).query_one("#spawn-account-line").display, "the accounts are known")
+        await opened.pilot.press(*f"{folder}", "enter", "enter", "enter")
+        await opened.until(lambda: form(opened).focused is account, "the account")
+        await opened.until(lambda: list(known.keys) == ["default", "wife", "work"], "all of them")
+        await opened.pilot.press("w")
+        await opened.until(lambda: list(known.keys) == ["wife", "work"], "those that begin so")
+        await opened.pilot.press("down", "tab")
+        assert account.value == "work"
+        form_left = left(opened)
+        assert form_left is not None
+        assert form_left.account == "work"
+        assert not form(opened).query_one("#spawn-accounts-line").display
+        await opened.pilot.press("tab")
+        assert form(opened).focused is form(opened).query_one("#spawn-task")
+
+
+async def test_account_when_there_is_only_one_then_none_is_asked_for() -> None:
+    client = FakeClient(with_rows())
+    client.answers[ListFolders] = Folders(accounts=("default",))
+    app = SotApp(client)
+    async with app.run_test(size=(80, 24)):
+        pilot = PatientPilot(app)
+        await pilot.press("n")
+        assert not app.screen.query_one("#spawn-account-line").display
+        await pilot.press("enter", "enter", "enter")
+        assert app.focused is app.screen.query_one("#spawn-task")
 
 
 @pytest.mark.parametrize(

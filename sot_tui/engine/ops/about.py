@@ -6,10 +6,11 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import names, paths
+from sot_tui.comm import paths
 from sot_tui.comm.wire import PROTOCOL
 from sot_tui.engine.admission import Role
 from sot_tui.engine.ops.asked import Asked, BadPayload, Control, Reply
+from sot_tui.engine.rows import agents
 from sot_tui.engine.rows.lane_wire import LANE
 
 if TYPE_CHECKING:
@@ -85,20 +86,13 @@ def topology_hash(home: Home, environ: Mapping[str, str]) -> str:
 async def accounts(control: Control, asked: Asked) -> Reply:
     """List the logins of this box, the default one first."""
     del asked
-    return Reply({"accounts": await control.in_thread(lambda: _accounts(control.home, control.environ))})
+    return Reply({"accounts": await control.in_thread(lambda: _accounts(control.environ))})
 
 
-def _accounts(home: Home, environ: Mapping[str, str]) -> list[dict[str, object]]:
-    folder = f"{paths.home_folder(environ)}/.claude-auth"
-    try:
-        found = sorted(name for name in home.disk.listdir(folder) if names.is_file_safe(name) and name != "default")
-    except OSError:
-        found = []
-    config = environ.get("CLAUDE_CONFIG_DIR") or f"{paths.home_folder(environ)}/.claude"
-    places = [("default", config), *((name, f"{folder}/{name}") for name in found)]
+def _accounts(environ: Mapping[str, str]) -> list[dict[str, object]]:
     return [
         {"name": name, "kinds": ["claude"], "logged_in": {"claude": os.path.isfile(f"{place}/{_LOGIN}")}}
-        for name, place in places
+        for name, place in agents.accounts(environ)
     ]
 
 

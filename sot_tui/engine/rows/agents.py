@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from sot_tui.engine.rows.row import Row
 
+DEFAULT_ACCOUNT = "default"
+"""How the account is called that Claude Code uses by itself."""
 KINDS = ("claude", "codex", "none")
 """The kinds of agent a row may have (daemon wire 3.8); `none` is a shell, or a command of the person's."""
 
@@ -191,14 +193,29 @@ def account_folder(environ: Mapping[str, str], account: str) -> str:
     return f"{paths.home_folder(environ)}/.claude-auth/{account}"
 
 
+def default_folder(environ: Mapping[str, str]) -> str:
+    """Return the folder of the account that Claude Code uses by itself."""
+    return environ.get("CLAUDE_CONFIG_DIR") or f"{paths.home_folder(environ)}/.claude"
+
+
+def accounts(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the accounts of Claude Code on this box and the folder of each, the default one first."""
+    folder = account_folder(environ, "")
+    try:
+        found = sorted(name for name in os.listdir(folder) if names.is_file_safe(name))
+    except OSError:
+        found = []  # nobody has made another one, or this process may not know of it
+    found = [name for name in found if name != DEFAULT_ACCOUNT and os.path.isdir(account_folder(environ, name))]
+    return [(DEFAULT_ACCOUNT, default_folder(environ)), *((name, account_folder(environ, name)) for name in found)]
+
+
 def _may_continue(row: Row, environ: Mapping[str, str]) -> bool:
     """Tell whether Claude Code may have a conversation in a row's folder: on none, `--continue` ends it at once.
 
     It keeps those of a folder below one that is named for it. What cannot be read is not absent, and neither is what
     stands below a name so long that it is cut.
     """
-    default = environ.get("CLAUDE_CONFIG_DIR") or f"{paths.home_folder(environ)}/.claude"
-    config = account_folder(environ, row.account) if row.account else default
+    config = account_folder(environ, row.account) if row.account else default_folder(environ)
     for root in {row.root, os.path.realpath(row.root)}:
         name = re.sub(r"[^a-zA-Z0-9]", lambda one: "--" if ord(one[0]) > _ONE_UNIT else "-", root)
         try:

@@ -8,11 +8,12 @@ joins, so it is given no handle and announced to nobody. It reads the disk and t
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sot_tui.comm import identity, names, paths, registry, spawning
 from sot_tui.engine.client import FOLDERS_LIMIT, CreateRow, Folders
-from sot_tui.engine.rows import wishes
+from sot_tui.engine.rows import agents, wishes
 from sot_tui.engine.rows.row import Refused, Wanted
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def wanted(planned: spawning.Plan, asked: CreateRow) -> Wanted:
         agent=asked.agent,
         agent_name=planned.handle,
         task=asked.task.strip().split("\n", 1)[0][:TASK_CHARS],
-        account="" if asked.account == "default" else asked.account,
+        account="" if asked.account == agents.DEFAULT_ACCOUNT else asked.account,
         command=asked.command,
     )
 
@@ -74,17 +75,17 @@ def expanded(path: str, environ: Mapping[str, str]) -> str:
 
 
 def folders(environ: Mapping[str, str], fleet: Fleet, prefix: str) -> Folders:
-    """Return the folders whose path begins with what was typed, and recent projects without a row."""
+    """Return the folders whose path begins with what was typed, recent projects without a row, and the accounts."""
     typed = expanded(prefix, environ)
-    recent = tuple(_recent(fleet))
+    known = Folders((), tuple(_recent(fleet)), tuple(name for name, _ in agents.accounts(environ)))
     if not typed.startswith("/"):
-        return Folders((), recent, "a folder is named by its whole path: it begins with / or ~" if typed else "")
+        return replace(known, fault="a folder is named by its whole path: it begins with / or ~" if typed else "")
     parent, _, begun = typed.rpartition("/")
     try:
         found = sorted(_below(parent or "/", begun), key=str.lower)
     except OSError as error:
-        return Folders((), recent, f"{parent or '/'}: {error.strerror}")
-    return Folders(tuple(f"{parent}/{name}" for name in found[:FOLDERS_LIMIT]), recent)
+        return replace(known, fault=f"{parent or '/'}: {error.strerror}")
+    return replace(known, names=tuple(f"{parent}/{name}" for name in found[:FOLDERS_LIMIT]))
 
 
 def _below(parent: str, begun: str) -> Iterable[str]:
