@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sot_tui.comm import clock
+from sot_tui.comm.errors import Misuse
 
 NEWEST = 253_402_300_799
 """The last second of the year 9999: what four digits can say."""
@@ -26,6 +27,11 @@ SHAPES = [
     ("2026-05-29T18:04:00Z", True, True),
     ("2026-99-29T18:04:00Z", True, False),
     ("0000-01-01T00:00:00Z", True, False),
+    ("0001-01-01T00:00:00Z", True, True),
+    ("2026-12-31T23:59:60Z", True, True),  # a leap second
+    ("2026-05-29T18:04:61Z", True, False),
+    ("2026-05-29T18:60:00Z", True, False),
+    ("2026-05-29T24:00:00Z", True, False),
     ("2026-05-29T18:04:00", False, False),
     ("2026-05-29 18:04:00Z", False, False),
     ("2026-05-29T18:04:0٣Z", False, False),
@@ -53,3 +59,24 @@ def test_long_text_when_looked_at_then_nothing_of_it_is_kept() -> None:
     assert clock.seconds_of("2" * 10_000_000) is None
     assert not clock.is_stamp_shape("2" * 10_000_000)
     assert before == (clock._moment_of.cache_info().currsize, clock._has_stamp_shape.cache_info().currsize)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-9, "0s"), (59.9, "59s"), (60, "1m"), (3599, "59m"), (3600, "1h"), (86_399, "23h"), (86_400, "1d")],
+)
+def test_age_when_it_reaches_a_unit_then_is_told_in_it(seconds: float, text: str) -> None:
+    assert clock.age_text(seconds) == text
+
+
+def test_seconds_when_a_variable_says_a_day_then_they_count_and_one_more_is_misuse() -> None:
+    assert clock.seconds_said({"X": "86400"}, "X", 1.0) == clock.SETTING_LIMIT_SECS
+    with pytest.raises(Misuse, match="X is not a number of seconds from 0 to 86400"):
+        clock.seconds_said({"X": "86400.1"}, "X", 1.0)
+
+
+def test_sleep_when_asked_for_then_so_much_time_has_passed() -> None:
+    ours = clock.SystemClock()
+    began = ours.monotonic()
+    ours.sleep(0.02)
+    assert ours.monotonic() - began >= 0.02

@@ -182,3 +182,9 @@ def test_toml_when_a_text_or_a_comment_has_many_dots_then_they_are_no_key(value:
 def test_toml_when_it_is_nested_past_the_readers_stack_then_it_is_refused_in_words() -> None:
     with pytest.raises(ValueError, match="nested too deeply"):
         config.parse_toml("x = " + "[" * 5000)
+
+
+@pytest.mark.parametrize("seconds", [1, 86_400])
+def test_seconds_when_they_are_just_within_the_bounds_then_they_count(seconds: int) -> None:
+    found = said(f"doubt_secs = {seconds}\n")
+    assert (found.of("doubt_secs"), found.warnings) == (str(seconds), ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sot_tui.comm.cursor import Offset, line_hash, line_start, offset, posix_cksum, text
+from sot_tui.comm.cursor import Offset, count_in, line_hash, line_start, offset, posix_cksum, text
 from sot_tui.comm.frames import counts
 
 WORKED = (
@@ -137,3 +137,8 @@ def test_line_start_when_there_are_many_lines_then_the_same_from_either_end(tail
     for line in lines:
         starts.append(starts[-1] + len(line))
     assert [line_start(inbox, number, 1000) for number in range(1001)] == starts
+
+
+def test_count_when_it_has_more_digits_than_any_inbox_has_lines_then_is_past_the_end_of_all() -> None:
+    assert count_in(b"0" * 30 + b"9" * 18) == 10**18 - 1
+    assert count_in(b"9" * 19) == count_in(b"9" * 9000) == 10**18

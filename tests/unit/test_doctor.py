@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sot_tui.comm import doctor
-from sot_tui.comm.doctor import Entry, Fault, Finding, Hooks, Level, Room, Seen, Terminal
+from sot_tui.comm.doctor import Entry, Fault, Finding, Hooks, Level, Notifier, Room, Seen, Terminal
 from sot_tui.comm.home import Home, ensure_home, open_entries
 from sot_tui.comm.links import Concern, LinkStanding
 from sot_tui.comm.mounts import LockRecord, Mount
 from sot_tui.comm.proof import Record
 from sot_tui.comm.registry import Registry, Unread
 from sot_tui.comm.registry_lock import LockIs, LockLook
+from sot_tui.comm.scripts import SCRIPTS, Stand, Standing
+from sot_tui.comm.topology import Box, Topology, Unlisted
 from tests.seams import Machine
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ def folder(mode: int, owner: int = 7) -> Entry:
         "/bidi\u202e",
         "/byte\udcff",
         "/odd\u00a0blank",
+        "/\x1f \x1b ~ \x7f",
         "/nothing\u200b",
         "-x",
         "",
@@ -63,6 +66,10 @@ def test_word_when_a_shell_reads_it_then_it_is_the_text_and_a_terminal_gets_noth
     ran = subprocess.run(["bash", "-c", f"printf %s {quoted}"], capture_output=True, check=True)
     assert ran.stdout == text.encode("utf-8", "surrogateescape")
     assert quoted.isprintable()
+
+
+def test_word_when_a_sign_is_plain_then_it_stays_as_it_is_beside_those_that_are_not() -> None:
+    assert doctor.word("a b~\x1b") == "$'a b~\\x1b'"
 
 
 # -- the comm home ----------------------------------------------------------------------------------------------------
@@ -91,6 +98,9 @@ def test_modes_when_entries_are_open_then_the_folders_they_are_in_are_closed() -
     found = doctor.of_modes(HOME, ["inbox", "inbox/a.jsonl", "registry.json"])
     assert of(found) == (WARN, "chmod -R go-rwx /c/inbox /c/registry.json")
     assert found.fact == "inbox and 2 more are open to others, behind the closed comm home"
+    found = doctor.of_modes(HOME, ["inbox", "inbox/a.jsonl"])
+    assert found.fact == "inbox and 1 more are open to others, behind the closed comm home"
+    assert doctor.of_modes(HOME, ["inbox"]).fact == "inbox is open to others, behind the closed comm home"
 
 
 def test_modes_when_looked_at_then_what_the_contract_wants_closed_counts_and_nothing_else(comm_home: Path) -> None:
@@ -166,6 +176,13 @@ def test_proof_when_a_field_is_missing_then_warns_with_the_way_to_it(
     assert of(doctor.of_proof(me, OVERLAY, fresh=fresh)) == expected
 
 
+def test_proof_when_reads_are_not_known_to_be_fresh_then_names_the_mount_if_there_is_one() -> None:
+    me = Record("box", "-", "-", "-", "10", "-")
+    for mount, named in ((OVERLAY, "overlay"), (None, "its mount")):
+        found = doctor.of_proof(me, mount, fresh=False)
+        assert found.fact.endswith(f": a read on {named} is not known to be fresh")
+
+
 @pytest.mark.parametrize(
     ("name", "found", "expected"),
     [
@@ -238,12 +255,20 @@ def test_inboxes_when_one_cannot_be_read_then_names_it_and_the_way_to_it() -> No
     found = doctor.of_inboxes(HOME, [("a", denied), ("b", pipe)])
     assert found == (FAULT, "inboxes", "the inbox of @a could not be read: Permission denied, and 1 more",
                      "chmod 600 /c/inbox/a.jsonl")  # fmt: skip
-    assert doctor.of_inboxes(HOME, [("b", pipe)]).step == "mv /c/inbox/b.jsonl /c/inbox/b.jsonl.aside"
+    found = doctor.of_inboxes(HOME, [("b", pipe)])
+    assert found.step == "mv /c/inbox/b.jsonl /c/inbox/b.jsonl.aside"
+    assert found.fact == "the inbox of @b could not be read: it is no regular file"
 
 
 @pytest.mark.parametrize(("version", "level"), [(1, OK), (2, WARN), (None, WARN), ("1", WARN), (True, WARN)])
 def test_version_when_it_is_not_ours_then_warns(version: object, level: Level) -> None:
     assert doctor.of_version(version).level is level
+
+
+def test_version_when_none_is_named_then_that_is_said_and_not_another_one() -> None:
+    update = "this client speaks v1: update all machines"
+    assert doctor.of_version(None).fact == f"the registry names no version, {update}"
+    assert doctor.of_version(2).fact == f"the registry names v2, {update}"
 
 
 HELD = LockLook(LockIs.HELD, ME, 30.0, "dead: same boot, pid 10 is gone", True, "R", "S")
@@ -258,6 +283,9 @@ HELD = LockLook(LockIs.HELD, ME, 30.0, "dead: same boot, pid 10 is gone", True, 
         pytest.param(HELD._replace(provable=False), True, (WARN, "ps -o pid,lstart,args -p 10"), id="alive-here"),
         pytest.param(HELD._replace(provable=False), False, (WARN, "ssh box sot-tui lock-clear"), id="elsewhere"),
         pytest.param(HELD._replace(provable=False, age_s=1.9), True, (OK, ""), id="a-write-of-the-moment"),
+        pytest.param(
+            HELD._replace(provable=False, age_s=2.0), True, (WARN, "ps -o pid,lstart,args -p 10"), id="just-past-one"
+        ),
         pytest.param(LockLook(LockIs.OLDER_VERSION, None, 9.0), False, (FAULT, "rmdir /c/l"), id="older"),
         pytest.param(LockLook(LockIs.UNPARSABLE, None, 9.0), False, (FAULT, "rm /c/l"), id="unparsable"),
         pytest.param(LockLook(LockIs.UNREADABLE, None, 0.0), False, (FAULT, "ls -ld /c/l"), id="unreadable"),
@@ -429,7 +457,9 @@ def test_settings_when_there_are_warnings_then_one_finding_each() -> None:
         (WARN, "${EDITOR:-vi} /t"),
         (WARN, "${EDITOR:-vi} /t"),
     ]
-    assert [of(found) for found in doctor.of_settings("/t", (), there=False)] == [(OK, "")]
+    assert doctor.of_settings("/t", (), there=True) == (Finding(OK, "settings", "/t"),)
+    absent = "/t is not there, so every default counts"
+    assert doctor.of_settings("/t", (), there=False) == (Finding(OK, "settings", absent),)
 
 
 @pytest.mark.parametrize(
@@ -445,6 +475,163 @@ def test_settings_when_there_are_warnings_then_one_finding_each() -> None:
 )
 def test_state_root_when_found_so_then_this(mount: Mount | None, found: Entry, level: Level) -> None:
     assert doctor.of_state_root("/s", mount, found).level is level
+
+
+def test_state_root_when_it_is_not_there_yet_then_says_that_it_is_made() -> None:
+    assert doctor.of_state_root("/s", EXT4, folder(0o700)).fact == "/s"
+    assert doctor.of_state_root("/s", EXT4, Entry()).fact == "/s (made when it is needed)"
+
+
+def test_set_aside_when_its_file_cannot_be_read_then_that_alone_is_worth_a_line() -> None:
+    assert doctor.of_set_aside("/s/aside", "") == ()
+    found = Finding(WARN, "set aside", "Permission denied", "mv /s/aside /s/aside.aside")
+    assert doctor.of_set_aside("/s/aside", "Permission denied") == (found,)
+
+
+# -- the scripts, the boxes, the daemon -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "level", "words", "step"),
+    [
+        (Standing(Stand.INSTALLED, "/c/bin", "2.0"), OK, f"all {len(SCRIPTS)} in /c/bin, of 2.0", ""),
+        (
+            Standing(Stand.MISSING, "/c/bin"),
+            WARN,
+            "none in /c/bin, so a session that is told to run comm-poll.sh finds none",
+            "sot-tui install",
+        ),
+        (
+            Standing(Stand.INCOMPLETE, "/c/bin", "2.0", ("a", "b", "c")),
+            WARN,
+            "not there in /c/bin: a, b, c",
+            "sot-tui install",
+        ),
+        (
+            Standing(Stand.INCOMPLETE, "/c/bin", "2.0", ("a", "b", "c", "d")),
+            WARN,
+            "not there in /c/bin: a, b, c, …",
+            "sot-tui install",
+        ),
+        (
+            Standing(Stand.OTHER_VERSION, "/c/bin", "1.0", ("a",)),
+            WARN,
+            "another release wrote those in /c/bin: VERSION says '1.0'",
+            "sot-tui install",
+        ),
+        (
+            Standing(Stand.FOREIGN, "/c/bin", "", ("a",)),
+            WARN,
+            "another install's stand in /c/bin (a); there is no VERSION; ours would replace them",
+            "sot-tui install --force",
+        ),
+        (Standing(Stand.UNREAD, "/c/bin", fault="no"), FAULT, "/c/bin: no", "ls -la /c/bin"),
+    ],
+)
+def test_scripts_when_they_stand_so_then_this(found: Standing, level: Level, words: str, step: str) -> None:
+    assert doctor.of_scripts(found) == Finding(level, "scripts", words, step)
+
+
+BOXES = Topology("hub", {"hub": Box(daemon=True), "lab": Box(daemon=True), "desk": Box(frontend=True)})
+
+
+@pytest.mark.parametrize(
+    ("host", "found", "told"),
+    [
+        ("hub", BOXES, "the hub"),
+        ("lab", BOXES, "a box of the hub hub"),
+        ("desk", BOXES, "a frontend of the hub hub"),
+        ("moon", BOXES, ""),
+        ("hub", Unlisted("no hub"), ""),
+        ("hub", None, "on its own: there is no list of boxes"),
+    ],
+)
+def test_role_when_a_box_is_listed_or_not_then_in_words(
+    host: str, found: Topology | Unlisted | None, told: str
+) -> None:
+    assert doctor.role(host, found) == told
+
+
+def test_topology_when_it_can_be_used_or_not_then_this() -> None:
+    edit = "${EDITOR:-vi} /t"
+    assert doctor.of_topology("/t", "hub", Unlisted("no hub")) == (Finding(FAULT, "topology", "no hub", edit),)
+    assert doctor.of_topology("/t", "moon", BOXES) == (
+        Finding(FAULT, "topology", "/t does not list this box, moon", edit),
+    )
+    alone = "this box is on its own: there is no list of boxes"
+    assert doctor.of_topology("/t", "hub", None) == (Finding(OK, "topology", alone),)
+    assert doctor.of_topology("/t", "hub", BOXES._replace(warnings=("w",))) == (
+        Finding(OK, "topology", "this box is the hub"),
+        Finding(WARN, "topology", "/t: w", edit),
+    )
+
+
+def test_daemon_and_relay_when_they_are_found_or_not_then_this() -> None:
+    assert doctor.of_daemon("/r/s", "", ("odd",)) == Finding(FAULT, "daemon", "odd", "unset SOT_SPAWN_ENDPOINT")
+    assert doctor.of_daemon("/r/s", "unix:/r/s", ()) == Finding(OK, "daemon", "unix:/r/s")
+    assert doctor.of_daemon("/r/s", "", ()).fact.startswith("none listens at /r/s; ")
+    assert doctor.of_daemon("", "", ()).fact.startswith("none listens at any path; ")
+    unset = "unset SOT_RELAY_ENDPOINT SOT_SPAWN_ENDPOINT"
+    assert doctor.of_relay("", ("odd",)) == Finding(WARN, "relay", "odd", unset)
+    assert doctor.of_relay("ssh:hub", ()) == Finding(OK, "relay", "ssh:hub")
+    assert doctor.of_relay("", ()).fact == "the hub is this box, where no daemon listens"
+
+
+# -- the notifier -----------------------------------------------------------------------------------------------------
+
+PUSHES = Notifier(True, False, "daemon, pid 7", "", False, 0, "delivered", False)
+CONFIGURED = "a sender is configured; served by the daemon, pid 7; last push: "
+HELD_BACK = Notifier(False, False, "", "22:00-07:00", True, 2, "", False)
+NO_SENDER = Finding(OK, "pushes", "no sender is configured, so nothing is pushed and no hook is served")
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(PUSHES, [Finding(OK, "pushes", f"{CONFIGURED}delivered")], id="well"),
+        pytest.param(PUSHES._replace(last=""), [Finding(OK, "pushes", f"{CONFIGURED}none")], id="none-yet"),
+        pytest.param(
+            PUSHES._replace(last="refused", last_failed=True),
+            [Finding(WARN, "pushes", f"{CONFIGURED}refused", "sot-tui notify test")],
+            id="failed",
+        ),
+        pytest.param(
+            PUSHES._replace(served_by="", last=""),
+            [
+                Finding(
+                    OK, "pushes", "a sender is configured; each hook sends by itself: nothing serves; last push: none"
+                )
+            ],
+            id="not-served",
+        ),
+        pytest.param(
+            PUSHES._replace(disabled=True),
+            [Finding(OK, "pushes", "switched off by $STEWARD_NTFY_DISABLED")],
+            id="switched-off",
+        ),
+        pytest.param(PUSHES._replace(sender=False), [NO_SENDER], id="no-sender"),
+        pytest.param(
+            HELD_BACK, [NO_SENDER, Finding(OK, "quiet hours", "22:00-07:00, now; 2 held back")], id="quiet-now"
+        ),
+        pytest.param(
+            HELD_BACK._replace(quiet_now=False, held=0),
+            [NO_SENDER, Finding(OK, "quiet hours", "22:00-07:00; 0 held back")],
+            id="quiet-later",
+        ),
+        pytest.param(
+            HELD_BACK._replace(quiet="", quiet_now=False, held=1),
+            [NO_SENDER, Finding(OK, "quiet hours", "none; 1 held back")],
+            id="held-of-earlier-hours",
+        ),
+        pytest.param(
+            HELD_BACK._replace(held=None),
+            [NO_SENDER, Finding(WARN, "quiet hours", "what is held back cannot be read", "sot-tui info")],
+            id="unreadable",
+        ),
+    ],
+)
+def test_notifier_when_pushes_stand_so_then_this(found: Notifier, expected: list[Finding]) -> None:
+    assert list(doctor.of_notifier(found)) == expected
 
 
 # -- the agents -------------------------------------------------------------------------------------------------------
@@ -464,6 +651,11 @@ HOOKS = Hooks("claude", "/h/.claude/settings.json", here=True, total=6)
 )
 def test_hooks_when_they_stand_so_then_this(found: Hooks, expected: tuple[Level, str]) -> None:
     assert of(doctor.of_hooks(found)) == expected
+
+
+@pytest.mark.parametrize(("missing", "stand"), [(6, "none of 6"), (5, "only 1 of 6"), (1, "only 5 of 6")])
+def test_hooks_when_some_are_missing_then_says_how_many_stand(missing: int, stand: str) -> None:
+    assert doctor.of_hooks(HOOKS._replace(missing=missing)).fact.startswith(f"{stand} stand in ")
 
 
 # -- the terminal -----------------------------------------------------------------------------------------------------
@@ -490,6 +682,22 @@ def test_terminal_when_it_can_do_so_much_then_this(seen: Terminal, ascii_signs: 
     found = doctor.of_terminal(seen, ascii_signs=ascii_signs)
     assert {one.what: one.level for one in found if one.level is not OK} == bad
     assert all(bool(one.step) is (one.level is not OK) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("size", "level", "words"),
+    [
+        ((50, 15), WARN, "50x15 has too little room"),
+        ((49, 16), WARN, "49x16 has too little room"),
+        ((50, 16), OK, "50x16: the narrow layout"),
+        ((79, 24), OK, "79x24: the narrow layout"),
+        ((80, 23), OK, "80x23: the narrow layout"),
+        ((80, 24), OK, "80x24"),
+    ],
+)
+def test_size_when_just_at_or_below_a_bound_then_so_much_room(size: tuple[int, int], level: Level, words: str) -> None:
+    found = doctor.of_terminal(GOOD._replace(size=size), ascii_signs=False)[-1]
+    assert (found.level, found.fact.startswith(words), "layout" in found.fact) == (level, True, "layout" in words)
 
 
 @pytest.mark.parametrize(

@@ -103,3 +103,33 @@ def test_question_when_said_without_a_text_then_the_last_word_stands_for_it(verb
     assert told({fact: "old", "note": "N"}, verb)[fact] == "old"
     assert told({"note": "N"}, verb)[fact] == "N"
     assert told({}, verb)[fact] == ""
+
+
+@pytest.mark.parametrize(("origin", "floor"), [("user", facts.USER), ("wake", facts.MACHINE), ("", facts.MACHINE)])
+def test_prompt_when_somebody_starts_a_turn_then_only_a_person_answers_what_was_asked(origin: str, floor: str) -> None:
+    after = told({**ALL, "floor": "x"}, Verb.PROMPT, origin=origin)
+    assert after["floor"] == floor
+    kept = [fact for fact in ("question", "done") if fact in after]
+    assert kept == ([] if origin == "user" else ["question", "done"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "done"),
+    [
+        ({"floor": "user"}, True),
+        ({"floor": "user", "question": "Q"}, False),
+        ({"floor": "user", "waiting": "W"}, False),
+        ({"floor": "machine"}, False),
+        ({}, False),
+    ],
+)
+def test_stop_when_a_persons_turn_ends_with_nothing_pending_then_it_is_done(
+    entry: dict[str, Any], *, done: bool
+) -> None:
+    assert ("done" in told(entry, Verb.STOP)) is done
+
+
+@pytest.mark.parametrize(("verb", "fact"), [(Verb.BLOCKED, "question"), (Verb.WAITING, "waiting")])
+def test_question_when_said_with_a_text_then_that_stands_for_the_note(verb: Verb, fact: str) -> None:
+    after = told({"note": "N", fact: "old"}, verb, "new")
+    assert (after[fact], "note" in after) == ("new", False)

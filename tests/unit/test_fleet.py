@@ -20,6 +20,7 @@ from sot_tui.comm.fleet import (
     RegistryState,
     RowSeen,
     State,
+    Unwoken,
     Why,
     agent,
     aside_of,
@@ -31,6 +32,7 @@ from sot_tui.comm.fleet import (
     is_set_aside,
     need,
     needs_you,
+    no_fields,
     order,
     title,
 )
@@ -370,3 +372,36 @@ def test_explain_when_the_row_is_of_this_box_then_says_where_its_run_stands() ->
     assert said["row"] == "ws-a-1 · 'a' · shell · ended_no_respawn · exit 3"
     elsewhere = fleet_of({"a": entry(workspace_id="ws-a-1", host="mac")}, rows=MappingProxyType({row.id: row}))
     assert dict(explain(elsewhere, elsewhere.agents["a"], NOW))["row"] == "ws-a-1"
+
+
+def test_explain_when_nobody_woke_it_then_says_why_and_since_when_and_always_its_root() -> None:
+    fleet = fleet_of({"a": IDLE | {"root": "/src/a"}, "b": IDLE})
+    fleet = fleet._replace(unwoken=MappingProxyType({"a": Unwoken("it types", NOW - 120)}))
+    told = {reason.label: reason.text for reason in explain(fleet, fleet.agents["a"], NOW)}
+    assert (told["wake"], told["root"]) == ("not woken: it types, for 2m", "/src/a")
+    told = {reason.label: reason.text for reason in explain(fleet, fleet.agents["b"], NOW)}
+    assert ("wake" in told, told["root"]) == (False, "not said")
+
+
+def test_line_when_a_stale_one_has_mail_then_says_how_much_first() -> None:
+    fleet = fleet_of({"a": IDLE | {"last_seen": stamp(NOW - 600)}}, {"a": 2})
+    assert derive(fleet, fleet.agents["a"], NOW).summary.startswith("2 unread, x removes it · last seen 10m ago")
+
+
+def test_expertise_when_it_holds_other_things_than_texts_then_they_are_left_out() -> None:
+    assert agent("a", entry(expertise=["x", 7, None, ["y"], "z"])).expertise == ("x", "z")
+    assert agent("a", entry(expertise="x")).expertise == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("", ""),
+        ("plain state:blocked !host:box", ""),
+        ("12:30 : :x /a:b", ""),
+        ("x stat:blocked hots:y", "stat:"),
+        ("!hots:y", "hots:"),
+    ],
+)
+def test_filter_when_a_word_names_no_field_then_the_first_is_told(text: str, wrong: str) -> None:
+    assert no_fields(text) == (f"{wrong} is no field; there is state:, host:" if wrong else "")

@@ -11,6 +11,10 @@ from sot_tui.comm import fleet_json
 from sot_tui.comm.clock import stamp
 from sot_tui.comm.fleet import (
     Fleet,
+    LockPhase,
+    LockState,
+    Mail,
+    MailCount,
     RowSeen,
     State,
     agent,
@@ -167,3 +171,41 @@ def test_line_when_its_key_is_no_row_then_is_nothing() -> None:
     fleet = fleet_of(API)
     assert line_of(fleet, "row:ws-none-1") is None
     assert line_of(fleet, "ws-api-1") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        (1, 1),
+        ((1 << 53) - 1, (1 << 53) - 1),
+        (1 << 53, None),
+        (1 - (1 << 53), 1 - (1 << 53)),
+        (-(1 << 53), None),
+        (True, None),
+        ("1", None),
+        (None, None),
+    ],
+)
+def test_json_when_a_version_is_no_number_that_every_reader_holds_then_is_null(version: object, told: object) -> None:
+    fleet = fleet_of()
+    fleet = fleet._replace(registry=fleet.registry._replace(version=version))
+    assert fleet_json.fleet_object(fleet, NOW)["protocol_version"] == told
+
+
+def test_json_when_mail_was_not_counted_then_is_null_and_says_why_and_never_0() -> None:
+    mail = {"me": Mail(MailCount.FAULT, words="no such disk"), "anna": Mail(MailCount.COUNTED, 3)}
+    fleet = fleet_of(anna=entry(state="idle"), me=entry())
+    told = fleet_json.fleet_object(fleet._replace(mail=MappingProxyType(mail)), NOW)
+    by_handle = {one["handle"]: one["mail"] for one in told["agents"]}
+    assert told["counts"]["mail"] is None
+    shown = {name: (one["counted"], one["unread"], one["words"]) for name, one in by_handle.items()}
+    assert shown == {"me": (False, None, "no such disk"), "anna": (True, 3, None)}
+    mail["me"] = Mail(MailCount.COUNTED, 2)
+    assert fleet_json.fleet_object(fleet._replace(mail=MappingProxyType(mail)), NOW)["counts"]["mail"] == 2
+
+
+def test_json_when_the_registry_lock_is_free_then_it_has_no_age() -> None:
+    fleet = fleet_of()
+    for phase, age in ((LockPhase.FREE, None), (LockPhase.HELD, 42)):
+        lock = LockState(phase, age_s=30.0, looked_at=NOW - 12)
+        assert fleet_json.fleet_object(fleet._replace(lock=lock), NOW)["registry_lock"]["age_s"] == age
