@@ -106,8 +106,9 @@ class Pool:
         return await answer
 
     def close(self) -> None:
-        """Let every thread end once it has done what it is at."""
-        for _ in range(self._made):
+        """Let every thread end once it has done what it is at; what is handed over after that has one of its own."""
+        made, self._made = self._made, 0
+        for _ in range(made):
             self._work.put(None)
 
     def _end(self, told: Callable[..., None], answer: asyncio.Future[T], outcome: object) -> None:

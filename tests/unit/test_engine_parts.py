@@ -62,6 +62,23 @@ async def test_work_when_handed_over_then_runs_in_the_named_thread_and_its_fault
     assert await executor.close(1.0)
 
 
+@pytest.mark.parametrize("busy", [0, 1, 3])
+async def test_pool_when_it_is_used_after_its_close_then_the_work_is_done_and_nobody_waits_for_ever(busy: int) -> None:
+    """An engine whose socket's duty ended while it stopped listening waited for its pool, and never ended."""
+    pool, free = Pool("test", 3), threading.Event()
+    at_work = [asyncio.ensure_future(pool.run(free.wait)) for _ in range(busy)]
+    if not busy:
+        assert await pool.run(lambda: 1) == 1
+    await asyncio.sleep(0)
+    pool.close()
+    late = [asyncio.ensure_future(pool.run(lambda: 2))]
+    free.set()
+    done, waiting = await asyncio.wait([*at_work, *late], timeout=20)
+    assert not waiting
+    assert len(done) == busy + 1
+    pool.close()
+
+
 async def test_pool_when_the_system_has_no_thread_left_then_nothing_waits_for_one_that_was_never_made() -> None:
     """A box full of processes: what could not be begun says so, and everything goes on as soon as there is room."""
     pool = Pool("test", 2)
