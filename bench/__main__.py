@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _NOT_FIGURES = {"__init__", "__main__", "fleets", "measure", "pane", "writer"}
 _LINE = "{:50} {:>10} {:>10} {:>10}  {:21} {:>13}  {}"
 _TITLES = _LINE.format("figure", "ours", "bare", "judged", "middle half", "target", "").rstrip()
+_ABOUT = """# The figures
+
+Written by `make bench`; do not edit. One run, ours and the bare loop in turn. What is judged is the median of the
+rounds, or the quantile that the target names; beside it stands the middle half of them. `×` is a ratio.
+
+"""
 _DOCUMENT = Path(__file__).parent.parent / "docs" / "bench.md"
 
 
@@ -50,12 +56,7 @@ def _document(machine: str, rows: Sequence[Sequence[str]], end: str) -> str:
     head = (
         "| figure | ours | bare | judged | middle half | target | |\n| --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
     )
-    told = (
-        "# The figures\n\nWritten by `make bench`; do not edit. One run, ours and the bare loop in turn. What is judged is "
-        "the median of the\nrounds, or the quantile that the target names; beside it stands the middle half of them. `×` is "
-        "a ratio.\n\n"
-    )
-    return f"{told}{machine}; {end}.\n\n{head}" + "".join(
+    return f"{_ABOUT}{machine}; {end}.\n\n{head}" + "".join(
         f"| {' | '.join(cell.strip() for cell in row)} |\n" for row in rows
     )
 
