@@ -236,6 +236,11 @@ class LockState(NamedTuple):
         return max(self.age_s, self.age_s + now - self.looked_at)
 
     @property
+    def grip(self) -> str:
+        """Say in a word how it stands: what could not be looked at is not known to be held."""
+        return "unreadable" if self.phase is LockPhase.UNREADABLE else "held"
+
+    @property
     def wedged(self) -> bool:
         """Tell whether it is held past two seconds, seen by two looks: one alone may meet a write of a moment."""
         return self.phase not in {LockPhase.UNKNOWN, LockPhase.FREE} and self.looks > 1 and self.age_s >= WEDGED_SECS
@@ -350,6 +355,7 @@ class Why(Enum):
     MAIL = "there is mail for you"
     DEAF = "it is stale and has unread mail"
     WEDGED = "the registry lock is held"
+    UNREADABLE = "the registry lock could not be read"
 
 
 class Need(NamedTuple):
@@ -644,7 +650,8 @@ def needs_you(fleet: Fleet, now: float) -> tuple[Need, ...]:
     found = [wanted for one in fleet.agents.values() if (wanted := need(fleet, one, now))]
     found.sort(key=_oldest_first)
     if fleet.lock.wedged:
-        found.insert(0, Need("", Why.WEDGED, now - fleet.lock.held_s(now)))
+        why = Why.UNREADABLE if fleet.lock.phase is LockPhase.UNREADABLE else Why.WEDGED
+        found.insert(0, Need("", why, now - fleet.lock.held_s(now)))
     return tuple(found)
 
 

@@ -98,11 +98,12 @@ def _lock_line(before: Fleet, after: Fleet) -> Said | None:
         who = f" by {now.holder}" if now.holder else ""
         age = age_text(now.held_s(now.looked_at))
         verdict = now.verdict or now.phase.value
-        return Said(What.LOCK, f"the registry lock is held for {age}{who}: {verdict}", good=False)
+        return Said(What.LOCK, f"the registry lock is {now.grip} for {age}{who}: {verdict}", good=False)
     if was.wedged and not now.wedged:
         free = now.phase is LockPhase.FREE
         then = "is free again" if free else f"is held by {now.holder or 'someone else'} now"
-        return Said(What.LOCK, f"the registry lock that was held by {was.holder or 'an unknown holder'} {then}")
+        by = f" by {was.holder or 'an unknown holder'}" if was.grip == "held" else ""
+        return Said(What.LOCK, f"the registry lock that was {was.grip}{by} {then}")
     return None
 
 

@@ -6,6 +6,7 @@ the contract's reclaim path, which is `registry_lock.clear`'s.
 
 from __future__ import annotations
 
+import stat
 from typing import TYPE_CHECKING
 
 from sot_tui.comm import look as looks, proc_locks, registry as book_of, registry_lock
@@ -31,7 +32,7 @@ class Observer:
         now = self._home.clock.now()
         data = book_of.registry_bytes(self._home)
         if isinstance(data, book_of.Unread):
-            no_home = self._no_home() if data.missing else ""
+            no_home = self._no_home()
             return RegistryUnread(data.missing, no_home or data.why, bool(no_home))
         if self._last_read is not None and self._last_read[0] == data:
             return RegistryRead(self._last_read[1].agents, self._last_read[1].version, now)
@@ -44,14 +45,14 @@ class Observer:
         return event
 
     def _no_home(self) -> str:
-        """Return that there is no comm home at all, or nothing when there is something at its place."""
+        """Return that there is no comm home at all, or nothing when there is a folder at its place."""
         try:
-            self._home.disk.target_stat(self._home.path)
+            mode = self._home.disk.target_stat(self._home.path).st_mode
         except FileNotFoundError:
             return f"there is no comm home at {self._home.path}"
         except OSError:
             return ""  # the registry's own reason says it
-        return ""
+        return "" if stat.S_ISDIR(mode) else f"{self._home.path} is no folder, and has to be moved aside first"
 
     def locks(self) -> Locks:
         """Look at every lock: the registry's with its markers, and the inboxes'."""

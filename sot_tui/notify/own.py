@@ -128,7 +128,7 @@ def with_lock(book: Book, lock: LockState, host: str, now: float, wedged_s: floa
     if lock.phase not in _HELD or not lock.wedged or held < wedged_s or key == book.lock:
         return book
     who = f"by {lock.holder} " if lock.holder else ""
-    body = f"Held {who}for {age_text(held)}: {lock.verdict or 'its holder is not known'}"
+    body = f"{lock.grip.capitalize()} {who}for {age_text(held)}: {lock.verdict or 'its holder is not known'}"
     push = Push(
         f"{LOCK}:{key}", LOCK, f"registry lock wedged · {host}", text.head(text.plain(body), text.COMPOSED_BYTES), now
     )

@@ -114,9 +114,9 @@ def lock_words(fleet: Fleet, now: float, *, short: bool) -> Content:
     if not lock.wedged:
         # A write of a moment holds it for a moment: one look that meets it is nothing to tell.
         free = lock.phase is LockPhase.FREE or lock.looks < 2
-        shape, style = ("● free", "$state-done") if free else ("◐ held", "$state-working")
+        shape, style = ("● free", "$state-done") if free else (f"◐ {lock.grip}", "$state-working")
         return Content.assemble((name, "$foreground 60%"), (shape, style))
-    return Content.styled(f"{name}◆ held {age_text(lock.held_s(now))}", "b $state-blocked")
+    return Content.styled(f"{name}◆ {lock.grip} {age_text(lock.held_s(now))}", "b $state-blocked")
 
 
 def said(shown: Shown) -> str:

@@ -239,7 +239,7 @@ def _registry_row(lock: LockState, now: float) -> Row:
         ("holder", holder),
         ("proof", lock.verdict),
         ("next", "^r recovers it" if lock.dead else lock.recovery),
-        ("held for", age),
+        ("held for" if lock.grip == "held" else "unread for", age),
         ("waiting", _NO_TRACE),
         ("record", lock.record or "none that could be read"),
     )

@@ -113,7 +113,7 @@ class RecoverDialog(Dialog[None]):
         told = [
             ("holder", lock.holder or lock.phase.value),
             ("proof", lock.verdict or "nothing is known"),
-            ("age", f"held for {age_text(lock.held_s(self.desk.now()))}"),
+            ("age", f"{lock.grip} for {age_text(lock.held_s(self.desk.now()))}"),
             ("record", lock.record or "none that could be read"),
         ]
         room = self._room()

@@ -286,6 +286,29 @@ async def test_registry_when_it_cannot_be_read_then_says_so_and_keeps_the_last_g
         await opened.until(lambda: not opened.says("#registry-banner"))
 
 
+async def test_home_when_a_file_is_put_in_its_place_then_that_is_said_and_no_lock_is_said_to_be_held(
+    comm_home: Path,
+) -> None:
+    """What cannot be looked at is not known to be held, and moving a registry aside that is not there mends nothing."""
+    put(comm_home, aa=WORKING)
+    async with joined(comm_home) as opened:
+        comm_home.rename(f"{comm_home}.away")
+        comm_home.write_text("a file")
+        try:
+            await opened.until(lambda: "registry lock unreadable for" in opened.says("#lock-banner"))
+            banner = opened.says("#registry-banner").replace("\n", " ")
+            assert f"{comm_home} is no folder, and has to be moved aside first — sot-tui join, " in banner
+            assert "registry.json" not in banner
+            assert "◆ unreadable" in opened.screen_text()
+            assert "◆ held" not in opened.screen_text()
+            await opened.pilot.press("l")
+            await opened.until(lambda: "unread for" in opened.screen_text())
+            assert "held" not in opened.screen_text().replace("HELD BY", "")
+        finally:
+            comm_home.unlink()
+            Path(f"{comm_home}.away").rename(comm_home)
+
+
 async def test_registry_when_unreadable_from_the_start_then_nobody_joins_and_nothing_is_written(
     comm_home: Path,
 ) -> None:

@@ -54,11 +54,12 @@ class LockBanner(show.Words):
         lock, now = self._desk.fleet.lock, self._desk.now()
         self.display = lock.wedged
         if lock.wedged:
-            words = "[b]registry lock held for $age$who[/] — $verdict\n$what"
+            words = "[b]registry lock $grip for $age$who[/] — $verdict\n$what"
             what = "^r or a click here: recover it" if lock.dead else "^r or a click here: what can be done"
             who = f" by {lock.holder}" if lock.holder else ""
             verdict = lock.verdict or lock.phase.value
-            self.say(show.ours(words, age=age_text(lock.held_s(now)), who=who, verdict=verdict, what=what))
+            age = age_text(lock.held_s(now))
+            self.say(show.ours(words, grip=lock.grip, age=age, who=who, verdict=verdict, what=what))
 
     async def on_click(self) -> None:
         """Look at the lock, to recover it."""
