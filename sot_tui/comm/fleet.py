@@ -503,6 +503,12 @@ def program_of(row: RowSeen | None) -> str:
     return "" if row is None else "shell" if row.agent == "none" else row.agent
 
 
+def kind_of(row: RowSeen | None) -> str:
+    """Return what kind of thing runs in a row: an agent, a shell, or a command of the person's."""
+    program = program_of(row)
+    return "shell" if program == "shell" else "agent" if program in {"", "claude", "codex"} else "command"
+
+
 def end_of(row: RowSeen | None) -> str:
     """Return how a row's run came to its end, "" when it is not known to have."""
     if row is None or row.phase not in _OVER:
@@ -783,10 +789,8 @@ def _why(fleet: Fleet, one: Agent, now: float) -> str:
     if one.handle == fleet.operator:
         return "this is you: a handle without a session"
     if one.label:
-        end = end_of(row_of(fleet, one))
-        return (
-            f"{end}; no session has joined in it" if end else "no session has joined in it: what it does is not known"
-        )
+        over = bool(end_of(row_of(fleet, one)))  # how it came to its end is what it says
+        return "no session has joined in it" + ("" if over else ": what it does is not known")
     if one.state is None:
         shown = f"; its screen shows {fleet.evidence[one.handle]}" if one.handle in fleet.evidence else ""
         return f"no signal: its hooks are not installed, or no turn has run since it joined{shown}"
@@ -814,7 +818,8 @@ def _row(fleet: Fleet, one: Agent) -> str:
     if row is None:
         return one.workspace_id
     handle = f"@{row.handle} is its handle" if one.label and row.handle else ""
-    told = (row.id, f"'{row.label or row.slug}'", program_of(row), row.phase, row.ended, row.error, handle)
+    stands = () if end_of(row) else (row.phase, row.ended, row.error)  # of one that is over its line says it
+    told = (row.id, f"'{row.label or row.slug}'", program_of(row), *stands, handle)
     return " · ".join(part for part in told if part)
 
 

@@ -182,7 +182,7 @@ def test_less_when_it_runs_in_a_row_then_it_pages_searches_and_its_end_is_told(
     terminal.press("Enter")
     terminal.until(lambda: terminal.says("line 42 of it") and not terminal.says("line 300 of it"), "what was found")
     terminal.press("q")
-    terminal.until(lambda: terminal.says("its agent exited with 0"), "its end")
+    terminal.until(lambda: terminal.says("it exited with 0"), "its end")
 
 
 def test_textual_program_when_it_runs_in_a_row_then_it_has_the_keys_and_the_mouse(

@@ -107,7 +107,7 @@ def test_claude_when_it_ended_at_the_question_of_trust_then_its_row_can_be_run_a
     view(terminal)
     shown(terminal, "❯ No, exit")
     terminal.press("Enter")
-    shown(terminal, "its agent exited with 1")
+    shown(terminal, "it exited with 1")
     run_again(terminal, "--permission-mode auto /sot-session-start")
     shown(terminal, "ready · 100x")
     shown(terminal, "❯ No, exit")
@@ -196,7 +196,7 @@ def test_claude_when_interrupted_resized_and_ended_then_it_goes_on_with_what_was
     terminal.until(lambda: box_rules(terminal) == ["─" * 80] * 2, "its box has the new width", READY_SECS)
 
     end_by_key(terminal, "C-c", "again to exit")
-    shown(terminal, "its agent exited with 0")
+    shown(terminal, "it exited with 0")
     turns = len(claude_api.asked)
     run_again(terminal, "--permission-mode auto --continue /sot-session-start")
     terminal.until(lambda: len(claude_api.asked) > turns, "it has a turn", READY_SECS)
@@ -256,7 +256,7 @@ def test_codex_when_a_person_works_with_it_then_its_hooks_tell_its_state_and_it_
         shown(terminal, "ready · 80x")
         shown(terminal, "Ask Codex to do anything")
         terminal.press("C-c")
-        shown(terminal, "its agent exited with 0")
+        shown(terminal, "it exited with 0")
         run_again(terminal, "resume --last")
         shown(terminal, "Conversation interrupted")
 

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -245,7 +246,7 @@ async def test_row_when_its_agent_ends_then_it_stays_and_says_how(supervised: Su
         await until(lambda: now(rows).phase is Phase.ENDED)
         ended = rows.find("api")
         assert ended is not None
-        assert ended.ended == "its agent exited with 3"
+        assert ended.ended == "it exited with 3"
         assert rows.holder_of("api-box") == ""
         assert await rows.live_handles() == ()
         await until(lambda: capsules(row) == [])
@@ -259,12 +260,49 @@ async def test_row_when_its_agent_ends_then_it_stays_and_says_how(supervised: Su
         await runs_anew(rows, row.run)
 
 
+async def test_end_when_told_once_then_no_later_engine_tells_it_anew(supervised: Supervised, project: Path) -> None:
+    """An end is told once, by the engine that sees it first; one that starts later finds it as it is."""
+    told = "row 'api' has ended: it exited with 3"
+    async with supervised() as rows:
+        row = await made(rows, project, command=("/bin/sh", "-c", "read x; exit $x"))
+        await rows.type("api", b"3\r", enter=False)
+        await until(lambda: now(rows).phase is Phase.ENDED)
+        assert rows.said.count(told) == 1  # type: ignore[attr-defined]  # of the test's
+    for _ in range(2):
+        async with supervised() as rows:
+            await until(lambda: now(rows).phase is Phase.ENDED)
+            assert not [words for words in rows.said if "has ended" in words]  # type: ignore[attr-defined]  # as above
+    async with supervised() as rows:
+        await until(lambda: now(rows).phase is Phase.ENDED)
+        assert isinstance(await rows.resume("api"), Row)
+        await runs_anew(rows, row.run)
+        await rows.type("api", b"3\r", enter=False)
+        await until(lambda: now(rows).phase is Phase.ENDED)
+        assert rows.said.count(told) == 1, "another run has ended"  # type: ignore[attr-defined]  # as above
+
+
+async def test_end_when_no_engine_saw_it_then_the_next_one_tells_it_with_its_age(
+    supervised: Supervised, project: Path
+) -> None:
+    async with supervised() as rows:
+        row = await made(rows, project, command=("/bin/sh", "-c", "sleep 600"))
+    folder = Path(paths.row_folder(os.environ, row.id))
+    os.kill(agent_of(capsules(row)[0]), signal.SIGKILL)
+    record = folder / "voyages" / row.run / "run.json"
+    await until(lambda: json.loads(record.read_text())["ended"] is not None)
+    await until(lambda: capsules(row) == [])
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"ended": time.time() - 7200}))
+    async with supervised() as rows:
+        await until(lambda: now(rows).phase is Phase.ENDED)
+        assert rows.said == ["row 'api' has ended: it was ended by signal 9, 2h ago"]  # type: ignore[attr-defined]
+
+
 async def test_agent_when_killed_then_the_row_says_by_what(supervised: Supervised, project: Path) -> None:
     async with supervised() as rows:
         row = await made(rows, project)
         os.kill(agent_of(capsules(row)[0]), signal.SIGKILL)
         await until(lambda: now(rows).phase is Phase.ENDED, 4)
-        assert now(rows).ended == "its agent was ended by signal 9"
+        assert now(rows).ended == "it was ended by signal 9"
 
 
 async def test_daemon_when_it_ends_and_starts_again_then_finds_the_row_as_it_was(
@@ -337,7 +375,7 @@ async def test_run_when_it_ended_while_no_daemon_ran_then_is_not_started_again(
     async with supervised() as rows:
         again = rows.find("api")
         assert again is not None
-        assert (again.phase, again.ended, again.run) == (Phase.ENDED, "its agent was ended by signal 15", row.run)
+        assert (again.phase, again.ended, again.run) == (Phase.ENDED, "it was ended by signal 15", row.run)
 
 
 async def test_capsule_when_it_crashes_too_often_then_the_row_is_given_up(
@@ -392,7 +430,7 @@ async def test_end_when_the_agent_has_outlived_its_capsule_then_it_is_over_once_
     async with supervised() as rows:
         assert capsules(row) == []
         if how == "end":
-            assert (now(rows).phase, now(rows).ended) == (Phase.ENDED, "its agent has ended (for the test)")
+            assert (now(rows).phase, now(rows).ended) == (Phase.ENDED, "it has ended (for the test)")
 
 
 def outlived_by(row: Row, pid: int) -> str:

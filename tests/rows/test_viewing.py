@@ -79,7 +79,7 @@ async def test_viewer_when_the_agent_has_ended_then_its_last_screen_and_its_end_
     row.ended()
     found = await looked()
     assert isinstance(found, NotLive)
-    assert found.sentence == "its agent exited with 3"
+    assert found.sentence == "it exited with 3"
     assert found.screen is not None
     assert "".join(cell.data for cell in found.screen.rows[0]).rstrip() == "the last words"
 
@@ -96,7 +96,7 @@ async def test_viewer_when_the_last_screen_cannot_be_read_then_that_is_said_and_
     assert "is damaged" in found.sentence
     assert found.screen is None
     file.unlink()
-    assert await looked() == NotLive("its agent exited with 0; no screen was kept", None, row.ended().ended)
+    assert await looked() == NotLive("it exited with 0; no screen was kept", None, row.ended().ended)
 
 
 async def test_viewer_when_the_capsule_was_killed_then_its_end_is_not_made_up(row: CapsuleRow) -> None:
@@ -104,7 +104,7 @@ async def test_viewer_when_the_capsule_was_killed_then_its_end_is_not_made_up(ro
     os.kill(row.pids[0], signal.SIGKILL)
     until(lambda: not alive(row.pids[0]), "it is gone")
     found = await looked()
-    assert found == NotLive("its capsule is gone, and has not said how its agent ended; no screen was kept")
+    assert found == NotLive("its capsule is gone, and has not said how its run ended; no screen was kept")
 
 
 async def test_viewer_when_the_capsule_is_there_and_silent_then_it_is_not_taken_for_ended(row: CapsuleRow) -> None:

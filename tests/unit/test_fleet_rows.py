@@ -95,9 +95,9 @@ def test_line_when_no_session_has_joined_then_is_never_idle(row: RowSeen, state:
     assert (called(one), shown.state, shown.summary, shown.doubtful) == ("Api", state, summary, True)
     assert needs_you(fleet, NOW) == ()
     said = dict(explain(fleet, one, NOW))
-    over = f"{summary}; no session has joined in it"
+    over = "no session has joined in it"  # its line says how it ended
     assert said["why"] == (over if state is State.ENDED else "no session has joined in it: what it does is not known")
-    assert said["row"].startswith("ws-api-1 · 'Api' · shell · ")
+    assert said["row"].startswith("ws-api-1 · 'Api' · shell")
     assert "live" not in said
 
 

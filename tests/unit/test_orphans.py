@@ -134,7 +134,7 @@ def test_end_when_the_agent_cannot_be_known_then_only_a_proof_of_its_end_counts(
     assert process.poll() is None
     if over:
         assert said == ""
-        assert (record.reason, record.words) == ("for the test", "its agent has ended (for the test)")
+        assert (record.reason, record.words) == ("for the test", "it has ended (for the test)")
     else:
         assert said == f"whether the agent of its last run (pid {process.pid}) lives cannot be told"
         assert record.ended is None

@@ -51,8 +51,8 @@ def test_record_when_written_then_it_is_read_back_whole(row: str) -> None:
     ended = SAID._replace(ended=200.25, signal=9, reason="the row was destroyed")
     one.write(ended)
     assert voyage.record(Disk(), row, RUNS[0]) == ended
-    assert ended.words == "its agent was ended by signal 9 (the row was destroyed)"
-    assert SAID._replace(ended=1.0, exit=3).words == "its agent exited with 3"
+    assert ended.words == "it was ended by signal 9 (the row was destroyed)"
+    assert SAID._replace(ended=1.0, exit=3).words == "it exited with 3"
     assert not SAID.words
 
 

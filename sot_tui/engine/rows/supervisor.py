@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sot_tui.comm import identity, names, paths, registry
+from sot_tui.comm.clock import age_text
 from sot_tui.comm.errors import SotError, Unreadable
 from sot_tui.comm.registry_lock import Wait
 from sot_tui.comm.registry_text import Registry
@@ -51,6 +52,8 @@ STILL_SECS = 0.3
 """How long a screen has not changed before Enter follows a typed text (daemon wire 3.11)."""
 STILL_LIMIT_SECS = 3.0
 """How long that is waited for."""
+_LONG_AGO_SECS = 60.0
+"""From when on an end is told with how long ago it was: no engine ran, or it was not to be seen."""
 COLUMNS, LINES = 120, 40
 """The size of a row that nobody looks at yet."""
 
@@ -581,9 +584,13 @@ class Rows:
             return True
         if record.ended is None:
             return row.phase is Phase.FOREIGN
-        words = record.words
-        if row.phase is not Phase.ENDED:
-            self._told(f"row '{row.slug}' has ended: {words}", True)
+        words, ended = record.words, record
+        if row.phase is not Phase.ENDED and await self._blocking(
+            lambda: voyage.is_news(self._home.disk, folder, ended)
+        ):
+            ago = self._home.clock.now() - record.ended
+            when = f", {age_text(ago)} ago" if ago >= _LONG_AGO_SECS else ""
+            self._told(f"row '{row.slug}' has ended: {words}{when}", True)
         self._set(kept, phase=Phase.ENDED, ended=words, activation_error="")
         kept.status = None
         return True

@@ -45,7 +45,7 @@ def _left_behind(disk: Disk, folder: str, why: str) -> NotLive:
             return NotLive("it has never run")
         record = voyage.record(disk, folder, run)
         if record is None or record.ended is None:
-            return NotLive("its capsule is gone, and has not said how its agent ended; no screen was kept")
+            return NotLive("its capsule is gone, and has not said how its run ended; no screen was kept")
         screen = last_screen.read(disk, voyage.folder(folder, run))
     except SotError as unreadable:
         return NotLive(unreadable.sentence)

@@ -39,10 +39,12 @@ PAUSE_SECS = 10.0
 
 _SEGMENT_BYTES = RUN_LIMIT_BYTES // 2 - (1 << 19)
 """A file that is longer takes no more; one event of a whole read, all of it escaped, is shorter than what is left."""
-_NOW, _BEFORE, _RECORD, _LOCK = "run.cast", "run.before.cast", "run.json", "writer.lock"
+_NOW, _BEFORE, _RECORD, _LOCK, _TOLD = "run.cast", "run.before.cast", "run.json", "writer.lock", "told"
 _POINTER = "drawer.voyage"
 _DRAFT = ".draft"
-_MADE_HERE = frozenset({_NOW, _BEFORE, _RECORD, _RECORD + _DRAFT, last_screen.FILE, last_screen.FILE + _DRAFT, _LOCK})
+_WHOLE = (_RECORD, last_screen.FILE, _TOLD)
+"""What is written anew as a whole, by way of a draft."""
+_MADE_HERE = frozenset({_NOW, _BEFORE, _LOCK, *_WHOLE, *(name + _DRAFT for name in _WHOLE)})
 _RECORD_LIMIT = 1 << 20
 _POINTER_LIMIT = 256
 _EXCLUSIVE_AT_ONCE = 2 | 4
@@ -81,9 +83,9 @@ class Record(NamedTuple):
         """How it ended, for a person; empty while it runs."""
         if self.ended is None:
             return ""
-        how = f"its agent was ended by signal {self.signal}" if self.signal else f"its agent exited with {self.exit}"
+        how = f"it was ended by signal {self.signal}" if self.signal else f"it exited with {self.exit}"
         if self.signal is None and self.exit is None:
-            how = "its agent has ended"  # its capsule was killed, so nobody could ask how
+            how = "it has ended"  # its capsule was killed, so nobody could ask how
         return f"{how} ({self.reason})" if self.reason else how
 
 
@@ -129,6 +131,20 @@ def record(disk: Disk, row: str, run: str) -> Record | None:
     if any(not _fits(name, value) for name, value in known.items()) or not {"run", "root", "began"} <= known.keys():
         raise Unreadable(f"{path} is damaged: it is not what a capsule writes")
     return Record(**{**known, "argv": tuple(argv)})
+
+
+def is_news(disk: Disk, row: str, ended: Record) -> bool:
+    """Tell whether nobody was told yet that a run has ended, and note that somebody is told now.
+
+    An engine that starts finds the end of each run anew. What cannot be noted is told once more, never not at all.
+    """
+    path, said = f"{folder(row, ended.run)}/{_TOLD}", f"{ended.ended}\n"
+    with suppress(OSError):
+        if disk.read_up_to(path, _POINTER_LIMIT) == said.encode():
+            return False
+    with suppress(OSError):
+        _replace(disk, path, said)
+    return True
 
 
 def _fits(name: str, value: object) -> bool:
