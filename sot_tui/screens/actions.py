@@ -31,6 +31,7 @@ class Where(Enum):
     FAR = "at a row of another box"
     HELP = "in the help"
     FILTER = "while a filter is typed"
+    HITS = "while a row's terminal is searched"
     WORDS = "while the words of a search are typed"
 
 
@@ -132,7 +133,8 @@ TABLE = (
     Action(Where.NAV, "recover", ("ctrl+r",), "", _RECOVER),
     Action(Where.NAV, "back", ("escape",), "", "Show every handle again."),
     Action(Where.ROW, "type", ("enter", "i"), "type", "Type to the agent: every key but ^] goes to it.", writes=True),
-    Action(Where.ROW, "run_again", ("a",), "run again", "Run it again, after a look at the command.", writes=True),
+    Action(Where.ROW, "run_again", ("a",), "again", "Run it again, after a look at the command.", writes=True),
+    Action(Where.ROW, "end", ("x",), "end", "End it, or remove it once it has ended; after a question.", writes=True),
     Action(Where.ROW, "search", ("slash",), "search", "Search in what it shows and what was scrolled off.", types=True),
     Action(
         Where.ROW, "copy", ("y",), "copy", "Copy what is marked, else all that is shown, to the terminal's clipboard."
@@ -205,6 +207,9 @@ TABLE = (
     Action(Where.HELP, "back", ("escape", "question_mark", "enter"), "close", "Close the help."),
     Action(Where.FILTER, "keep", ("enter",), "keep it", "Keep the filter, and go to the list."),
     Action(Where.FILTER, "back", ("escape",), "show all", "Forget the filter, and show every line."),
+    Action(Where.HITS, "further_up", ("enter", "up"), "up", "To the next place further up."),
+    Action(Where.HITS, "further_down", ("down",), "down", "To the next place further down."),
+    Action(Where.HITS, "back", ("escape",), "close", "End the search, and look at what was found."),
     Action(Where.WORDS, "keep", ("enter",), "to the list", "Go to what was found."),
     Action(Where.WORDS, "back", ("escape",), "back", "Go back."),
     Action(Where.LINES, "up", ("up", "k"), "", "One line up."),
@@ -220,7 +225,7 @@ TABLE = (
 )
 """Every action, in the order of the key line: what is wanted most comes first."""
 
-TYPING = frozenset({Where.FILTER, Where.WORDS})
+TYPING = frozenset({Where.FILTER, Where.HITS, Where.WORDS})
 """Where a field has the keys: they are signs, but for those that end the typing."""
 _RUN_AT_ONCE = frozenset({Where.EVERYWHERE, Where.LINES})
 """Where an action belongs to the app or to a list, and is never refused."""

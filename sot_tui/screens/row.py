@@ -205,7 +205,13 @@ class RowScreen(Place[None]):
         keys.display = not typing
         self.piece("typing-keys", TypingLine).display = typing
         left_out = {"run_again"} if self._viewer is not None or self._row is None else {"type"}
-        keys.leave_out(frozenset(left_out if self._beside.display else left_out | {"pane_left"}))
+        left_out |= set() if self._beside.display else {"pane_left"}
+        left_out |= set() if self._row is not None else {"end"}
+        if searched := self.typing():
+            keys.while_typing(searched)
+        else:
+            keys.leave_out(frozenset(left_out))
+        self.piece("typing-keys", TypingLine).tell(rules.kind_of(self._row))
 
     @on(TerminalView.Changed)
     def _changed(self) -> None:
@@ -244,7 +250,7 @@ class RowScreen(Place[None]):
 
     def _show_found(self) -> None:
         here, hits = self.view.found
-        found = f"{here} of {hits} · enter: further up" if hits else "not found" if self._searched else ""
+        found = f"{here} of {hits}" if hits else "not found" if self._searched else ""
         self.piece("row-found", show.Words).say(Content.styled(f" {found}", "$foreground 60%"))
 
     def _why_nothing(self) -> str:
@@ -280,7 +286,9 @@ class RowScreen(Place[None]):
             row = self._row
             if row is None:
                 return []
-            return ["its last screen" if self._not_live is not None and self._not_live.screen else row.phase]
+            if self._not_live is not None and self._not_live.screen:
+                return ["its last screen"]
+            return ["ended" if rules.end_of(row) else row.phase]
         found = []
         if view.looks_back:
             found.append(f"{view.looks_back} lines back")
@@ -335,7 +343,7 @@ class RowScreen(Place[None]):
             return self._why_nothing() or (
                 self._not_live.sentence if self._not_live else "its terminal is not here yet"
             )
-        if name == "run_again":
+        if name in {"run_again", "end"}:
             self._nav.follow(self.key)
             return self._nav.why_not(name)
         if name == "open_mail" and (self._one is None or self._one.label):
@@ -428,6 +436,10 @@ class RowScreen(Place[None]):
         """Run the row again, after a look at the command: what the nav does with the selected one."""
         self._nav.action_run_again()
 
+    def action_end(self) -> None:
+        """End the row, or remove one that has ended, after a question: what the nav does with the selected one."""
+        self._nav.action_end()
+
     @property
     def _nav(self) -> NavScreen:
         nav = self.app.screen_stack[0]
@@ -472,6 +484,18 @@ class RowScreen(Place[None]):
     def _searched(self) -> str:
         return self.piece("row-words", Field).value
 
+    def typing(self) -> Where | None:
+        """Return what is typed, while the words of a search have the keys."""
+        return Where.HITS if self.piece("row-words", Field).has_focus else None
+
+    def on_descendant_focus(self) -> None:
+        """Show what works where the keys are now."""
+        self.call_later(self.time_passed)
+
+    def action_typed(self, name: str) -> None:
+        """Do by a click on the key line what a key does while words are searched."""
+        self._search_key({"further_up": "enter", "further_down": "down", "back": "escape"}[name])
+
     def action_search(self) -> None:
         """Take the words to search for."""
         self.piece("row-search", Horizontal).display = True
@@ -511,7 +535,7 @@ class RowScreen(Place[None]):
 
 
 class TypingLine(show.Words):
-    """What to press to leave, while every other key goes to the agent; a click leaves too."""
+    """What to press to leave, while every other key goes to what runs in the row; a click leaves too."""
 
     DEFAULT_CSS = """
     TypingLine {
@@ -520,10 +544,11 @@ class TypingLine(show.Words):
     }
     """
 
-    def on_mount(self) -> None:
+    def tell(self, whom: str) -> None:
         """Say it."""
         key = actions.spoken("ctrl+right_square_bracket")
-        self.say(show.ours("[b $accent]$key[/] leave  [$foreground 60%]every other key goes to the agent[/]", key=key))
+        said = "[b $accent]$key[/] leave  [$foreground 60%]every other key goes to the $whom[/]"
+        self.say(show.ours(said, key=key, whom=whom))
 
     def on_click(self) -> None:
         """Leave."""

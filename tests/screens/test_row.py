@@ -179,6 +179,60 @@ async def test_enter_when_no_row_runs_here_then_it_opens_the_mail() -> None:
         assert type(pilot.app.screen).__name__ == "MailScreen"
 
 
+def keys_shown(pilot: Pilot[None]) -> str:
+    return str(pilot.app.screen.query_one("#keys", Words).content)
+
+
+async def test_key_line_when_a_row_has_ended_then_it_names_what_can_be_done_with_it() -> None:
+    """A row whose run is over is run again or removed from its own screen too."""
+    gone = NotLive("it exited with 3", None, 1.0)
+    fleet = with_rows()
+    over = fleet.rows[ROW]._replace(phase="ended_no_respawn", ended="it exited with 3")
+    fleet = fleet._replace(rows={**fleet.rows, ROW: over})
+    async with opened((80, 24), fleet, *TO_IT, "enter", laid_out=showing(gone)) as pilot:
+        assert keys_shown(pilot).startswith("a again  x end  ")
+        assert "type" not in keys_shown(pilot)
+        assert "ended_no_respawn" not in str(pilot.app.screen.query_one("#row-head", Words).content)
+        await pilot.press("x")
+        await pilot.pause(0.2)
+        assert "Remove row 'MyRepo'?" in str(pilot.app.screen.query_one("#confirm-question", Words).content)
+        await pilot.press("escape")
+        assert screen_of(pilot).key == "MyRepo-box"
+
+
+async def test_key_line_when_the_terminal_is_searched_then_it_names_the_searchs_keys_and_each_is_clicked() -> None:
+    data = b"".join(b"line %d\r\n" % at for at in range(200))
+    async with opened((80, 24), with_rows(), *TO_IT, "v", laid_out=showing(FakeViewer(data, steady=True))) as pilot:
+        await pilot.pause(0.3)
+        assert keys_shown(pilot).startswith("enter type  x end  / search")
+        await pilot.press("slash", *"line 12")
+        await pilot.pause(0.3)
+        view, said = screen_of(pilot).view, keys_shown(pilot)
+        assert said == "enter up  ↓ down  esc close  ^p palette"
+        assert view.found == (11, 11)
+        await pilot.press("enter", "up")
+        await pilot.pause(0.2)
+        assert view.found == (9, 11)
+        await pilot.press("down")
+        await pilot.pause(0.2)
+        assert view.found == (10, 11)
+        line = pilot.app.screen.query_one("#keys", Words)
+        for word, found in (("up", (9, 11)), ("down", (10, 11)), ("close", (0, 0))):
+            await pilot.click(line, offset=(1 + said.index(word), 0))
+            await pilot.pause(0.2)
+            assert view.found == found
+        assert keys_shown(pilot).startswith("enter type  x end  / search")
+
+
+async def test_key_line_when_a_person_types_then_it_names_what_they_type_to() -> None:
+    for agent, whom in (("claude", "agent"), ("none", "shell"), ("make", "command")):
+        fleet = with_rows()
+        fleet = fleet._replace(rows={**fleet.rows, ROW: fleet.rows[ROW]._replace(agent=agent)})
+        async with opened((80, 24), fleet, *TO_IT, "enter", laid_out=showing(FakeViewer(b"prompt"))) as pilot:
+            said = str(pilot.app.screen.query_one("#typing-keys", Words).content)
+            assert said == f"^] leave  every other key goes to the {whom}"
+
+
 async def test_key_line_when_a_person_types_then_it_names_the_one_key_that_leaves_and_a_click_leaves() -> None:
     viewer = FakeViewer(b"prompt")
     async with opened((80, 24), with_rows(), *TO_IT, "enter", laid_out=showing(viewer)) as pilot:

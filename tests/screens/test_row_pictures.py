@@ -88,14 +88,14 @@ async def test_searched(size: Size, theme: str, svg: SnapshotAssertion, txt: Sna
 @SIZES
 @THEMES
 async def test_ended(size: Size, theme: str, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
-    gone = NotLive("its agent exited with 3", ended(), NOW - 200)
+    gone = NotLive("it exited with 3", ended(), NOW - 200)
     async with opened(size, with_rows(), *TO_IT, "enter", theme=theme, laid_out=laid_out(gone)) as pilot:
         check(pilot, svg, txt)
 
 
 @SIZES
 async def test_nothing_kept(size: Size, svg: SnapshotAssertion, txt: SnapshotAssertion) -> None:
-    gone = NotLive("its capsule is gone, and has not said how its agent ended; no screen was kept")
+    gone = NotLive("its capsule is gone, and has not said how its run ended; no screen was kept")
     async with opened(size, with_rows(), *TO_IT, "enter", laid_out=laid_out(gone)) as pilot:
         check(pilot, svg, txt)
 
