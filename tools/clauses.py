@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Check docs/contract/clauses.md: every sentence of the contract is listed, and every test it names exists.
 
+The tests that docs/proof.md names are looked for, too.
+
     tools/clauses.py                       check, and count
     tools/clauses.py --missing             list what no test holds yet
     tools/clauses.py --sentences LOCK      print the numbered sentences of a section (all sections without a word)
@@ -23,8 +25,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "contract"
 TABLE = FOLDER / "clauses.md"
+PROOF = ROOT / "docs" / "proof.md"
 
 _END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"')]))\s+(?=\S)")
+_NAMED = re.compile(r"`(tests/[\w/]+\.py::\w+)")
 _SHORT = 16
 _QUOTE = re.compile("“`?([^”]+?)`?”")
 _ROW_CELLS = 4
@@ -130,6 +134,8 @@ def faults(sections: list[Section]) -> list[str]:
     wrong: list[str] = []
     there = tests_there()
     seen: set[str] = set()
+    proof = PROOF.read_text(encoding="utf-8")
+    wrong += [f"{PROOF.name}: there is no test {name}" for name in _NAMED.findall(proof) if name not in there]
     for document in sorted(path.name for path in FOLDER.glob("*.txt")):
         mine = [section for section in sections if section.document == document]
         said = split(document, [section.title for section in mine])
