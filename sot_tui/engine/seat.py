@@ -70,7 +70,12 @@ class Seat:
         """Take a place: as the host, as a client, or as one who looks."""
         await self._group.__aenter__()
         self._group.create_task(self._keep(), name="sot-seat")
-        await self._seated.wait()
+        try:
+            await self._seated.wait()
+        except asyncio.CancelledError as fault:
+            # Whoever waits is cancelled also when the keeping failed: what it failed with is told, not that.
+            await self.__aexit__(type(fault), fault, fault.__traceback__)
+            raise
         return self
 
     async def __aexit__(

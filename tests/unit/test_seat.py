@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sot_tui.comm import ancestry, daemon_lock, paths
+from sot_tui.comm.disk import Disk
 from sot_tui.comm.fleet import Fleet, RowSeen, Stance
 from sot_tui.comm.home import Home
 from sot_tui.engine import fold
@@ -52,6 +54,23 @@ async def test_seat_when_it_is_the_first_then_hosts_and_the_second_is_its_client
         assert (await second.do(SetAside("bob"))).good
         await until(lambda: "bob" in first.fleet.aside, "one engine")
         assert not told
+
+
+class Broken(Disk):
+    """A disk that fails as nobody expects."""
+
+    def open(self, path: str, flags: int) -> int:
+        raise LookupError(f"nobody expects this of {os.path.basename(path)}")
+
+
+async def test_seat_when_no_place_can_be_taken_then_the_fault_itself_is_told(comm_home: Path) -> None:
+    """Whoever waits for the place is cancelled by that: the bare cancelling told nobody what had happened."""
+    before = set(threading.enumerate())
+    with pytest.raises(ExceptionGroup) as told:
+        async with seat(Home(str(comm_home), disk=Broken())):
+            pass
+    assert "LookupError('nobody expects this of " in repr(told.value)
+    assert {thread for thread in set(threading.enumerate()) - before if thread.name.startswith("seat")} == set()
 
 
 async def test_seat_when_its_host_leaves_then_takes_over_and_what_was_asked_meanwhile_is_done(comm_home: Path) -> None:
