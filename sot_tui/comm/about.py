@@ -1,4 +1,4 @@
-"""Which version of this program runs: one answer for both doors and for the wire."""
+"""Which version of this program runs, and what a window of it is called: one answer for both doors and for the wire."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def version() -> str:
         return installed("sot-tui")
     except PackageNotFoundError:
         return UNKNOWN
+
+
+def window_name(pid: int) -> str:
+    """Return how a window is called where the connections of a daemon are named: it has no handle of its own."""
+    return f"dashboard-{pid}"

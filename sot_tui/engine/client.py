@@ -510,6 +510,8 @@ class What(Enum):
     """A push was sent, held back or not delivered, for a hook or by the engine itself."""
     UNPUSHED = "unpushed"
     """A hook's event was worth no push."""
+    NOTICE = "notice"
+    """Words for every window, which somebody had shown and which are nobody's mail (`relay send --all`)."""
     DUTY = "duty"
     """A duty failed, is tried again, works again; the watch began anew."""
 

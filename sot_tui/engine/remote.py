@@ -182,7 +182,7 @@ class SocketClient:
             "host": host,
             "os_user": f"uid:{os.geteuid()}",
             "role": "fe",
-            "name": "",
+            "name": about.window_name(self._home.procs.pid()),
             "comm_home": self._home.path,
         }
         said = await self._ask("hello", hello)

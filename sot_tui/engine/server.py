@@ -107,11 +107,14 @@ class Server:
         no_person: Callable[[Home, int], str] = ancestry.not_a_person,
         windows: Callable[[int], None] = lambda _count: None,
         link: Callable[[], LinkStanding] = LinkStanding,
+        own_window: str = "",
+        noticed: Callable[[str], None] = lambda _words: None,
     ) -> None:
         """`client` is the engine, as a screen knows it; `told` logs a line, and whether all is well.
 
         `windows` is told how many persons' windows there are whenever one comes or goes; `link` says how this box's own
-        link to its hub stands. A test may give `offers` of its own, in the place of those to the links.
+        link to its hub stands. `own_window` is the name of the dashboard that this daemon runs in, and `noticed` shows
+        a notice there and in every other. A test may give `offers` of its own, in the place of those to the links.
         """
         self.site = site
         self.ready = asyncio.Event()
@@ -151,6 +154,8 @@ class Server:
             roster=self,
             begun=site.home.clock.monotonic(),
             no_person=no_person,
+            own_window=own_window,
+            noticed=noticed,
         )
 
     # -- life --------------------------------------------------------------------------------------------------------

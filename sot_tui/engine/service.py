@@ -569,6 +569,8 @@ class Engine:
             no_person=self._no_person,
             windows=self._windows_are,
             link=lambda: LinkStanding() if self._link is None else self._link.standing(),
+            own_window=about.window_name(self._home.procs.pid()) if self._window else "",
+            noticed=lambda words: self._tell(Happened(What.NOTICE, words)),
         )
         self.server = server
 

@@ -27,6 +27,8 @@ SHOWN_LIMIT = 2000
 """Pushes that are known again; an engine's log is no longer (product, Events)."""
 NOTICE_CHARS = 160
 """Characters of a terminal's notice."""
+_TOASTED = frozenset({What.PUSH, What.NOTICE})
+"""What a person is shown wherever they are in the dashboard: pushes, and what is said to every window."""
 BELL = "\a"
 OFF = "off"
 
@@ -62,7 +64,7 @@ class Pushes:
         found = []
         for line in lines:
             key = (line.at, line.text)
-            if line.what is What.PUSH and line.at >= self._begun and key not in self._shown:
+            if line.what in _TOASTED and line.at >= self._begun and key not in self._shown:
                 self._shown[key] = None
                 found.append(line)
         for key in list(self._shown)[: max(0, len(self._shown) - SHOWN_LIMIT)]:

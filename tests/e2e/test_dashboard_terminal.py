@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.e2e.box import Box
     from tests.e2e.terminal import Terminal
 
 pytestmark = pytest.mark.e2e
@@ -72,6 +73,25 @@ def test_foreign_text_when_it_is_hostile_then_acts_on_nothing_and_shifts_nothing
     terminal.until(lambda: len(waiting(terminal)) == len(texts), "every line, whole")
     assert len({cell_len(line[: line.rindex(" box")]) for line in waiting(terminal)}) == 1, "one column of hosts"
     assert "pwned" not in terminal.flag("pane_title")
+
+
+def test_notice_when_sent_to_all_then_the_host_and_every_other_window_show_it_and_are_named(
+    joined: Box, open_dashboard: Callable[[], Terminal]
+) -> None:
+    """Contract, The one result: `agent.send` is "published to every connection"; the window that hosts has none."""
+    host = open_dashboard()
+    one = f"dashboard-{host.dashboard()}"
+
+    def sent(*names: str) -> bool:
+        code, said, _ = joined.run("relay", "send", "--all", "the build\x1b[2J is green")
+        return (code, said.decode()) == (0, f"sent -> {', '.join(names)}\n")
+
+    host.until(lambda: sent(one), "the host is who sees it")
+    host.until(lambda: host.says("the build␛[2J is green"), "the notice")
+    other = open_dashboard()
+    two = f"dashboard-{other.dashboard()}"
+    host.until(lambda: sent(one, two), "both see it")
+    other.until(lambda: other.says("alpha-box: the build␛[2J is green"), "the notice, in the window beside it")
 
 
 def waiting(terminal: Terminal) -> list[str]:

@@ -168,6 +168,10 @@ class Control:
     """When this daemon began, on the clock that never steps."""
     no_person: Callable[[Home, int], str]
     """Returns why a process is not a person's; empty when it is."""
+    own_window: str
+    """The name of the window that hosts this daemon, which no connection stands for; empty where there is none."""
+    noticed: Callable[[str], None]
+    """Shows a notice in every window, this daemon's own among them."""
 
 
 class Asked(NamedTuple):

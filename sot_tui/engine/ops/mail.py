@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sot_tui.comm.clock import stamp
+from sot_tui.comm.text import visible
 from sot_tui.engine.filer import NotFiled, Request
 from sot_tui.engine.ops.asked import Asked, Control, Reply, refused, switch_in, text_in
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sot_tui.engine.filer import Filed
+
+NOTICE_CHARS = 300
+"""Characters of a notice that a window shows, and of who sent it."""
 
 
 async def file(control: Control, asked: Asked) -> Reply:
@@ -40,7 +44,7 @@ def replied(outcome: Filed | NotFiled) -> Reply:
 
 
 async def send(control: Control, asked: Asked) -> Reply:
-    """Publish a notice to every connection, and say who is connected."""
+    """Publish a notice to every connection and show it in every window; say who is there to see it."""
     sender, to, text = asked.text("from"), asked.text("to", ""), asked.text("text")
     number = asked.record().get("id")
     if to:
@@ -50,10 +54,11 @@ async def send(control: Control, asked: Asked) -> Reply:
     control.roster.publish(
         "agent.message", {"from": sender, "to": "", "text": text, "ts": stamp(control.home.clock.now()), **its}
     )
+    control.noticed(f"@{visible(sender, NOTICE_CHARS)}: {visible(text, NOTICE_CHARS)}")
     return Reply({"ok": True, "receivers": _others(control, asked), **its})
 
 
 def _others(control: Control, asked: Asked) -> Sequence[str]:
-    """Return the names of the other connections, each once."""
+    """Return the names of the other connections and of this daemon's own window, each once."""
     named = (peer.hello.name for peer in control.roster.peers() if peer is not asked.peer and peer.hello.name)
-    return list(dict.fromkeys(named))
+    return list(dict.fromkeys([*([control.own_window] if control.own_window else []), *named]))
