@@ -60,7 +60,7 @@ class Broken(Disk):
     """A disk that fails as nobody expects."""
 
     def open(self, path: str, flags: int) -> int:
-        raise LookupError(f"nobody expects this of {os.path.basename(path)}")
+        raise LookupError(f"nobody expects this of {os.path.basename(path)}, opened with {flags}")
 
 
 async def test_seat_when_no_place_can_be_taken_then_the_fault_itself_is_told(comm_home: Path) -> None:
