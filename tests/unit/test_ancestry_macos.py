@@ -223,3 +223,23 @@ def test_parent_when_the_listing_names_a_daemon_then_it_may_send_a_rows_event(co
     """Contract: SOT_COMM_ROW_HANDLE is taken "only from a process whose parent is sotd"."""
     assert ancestry.parent_name(on_mac(comm_home.parent, 916).home, 916) == "sotd"
     assert ancestry.parent_name(on_mac(comm_home.parent, 732).home, 732) == "zsh"
+
+
+def test_lineage_when_a_process_is_listed_twice_or_not_at_all_then_it_is_not_whole(comm_home: Path) -> None:
+    home = on_mac(comm_home.parent, 732).home
+    walk = ancestry.lineage(home, 732)
+    assert (walk.chain[0].args[0], walk.complete) == ("/bin/sh", True)
+
+    class Forged(Mac):
+        def listing(self) -> str | None:
+            return f"{LISTING}  732     1 zsh\n"
+
+    for listed, pid in ((Forged(732), 732), (Mac(732), 4711)):
+        assert not ancestry.lineage(home._replace(procs=listed), pid).complete
+
+
+@pytest.mark.parametrize(("digits", "known"), [(10, True), (11, False)])
+def test_listing_when_a_number_is_longer_than_any_process_has_then_it_names_none(digits: int, *, known: bool) -> None:
+    parent = "9" * digits
+    walk = ancestry.walk_in_listing(f"  100 {parent} sh\n{parent} 0 claude\n", 100)
+    assert walk.complete is known

@@ -111,3 +111,31 @@ def test_lock_when_its_file_is_gone_or_another_one_then_it_counts_no_more(comm_h
     daemon_lock.release(home, held)
     path.unlink()
     assert daemon_lock.last_holder(home, os.environ) == daemon_lock.HeldBy("", "")
+
+
+def test_lock_when_an_earlier_holder_said_more_then_nothing_of_it_stands(home: Home) -> None:
+    path = Path(paths.daemon_lock(os.environ))
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_text("7\n/a/much/longer/home/than/this/one\n" + "daemon\n" * 99)
+    held = daemon_lock.take(home, os.environ)
+    assert isinstance(held, Held)
+    assert path.read_text() == f"{os.getpid()}\n{home.path}\ndashboard\n"
+    daemon_lock.release(home, held)
+
+
+def test_lock_when_the_state_root_is_not_made_yet_then_the_mac_is_asked_for_the_folder_above(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked(MountedDisk):
+        def is_on_local_mount(self, path: str) -> bool:
+            asked.append(path)
+            return False
+
+    asked: list[str] = []
+    monkeypatch.setattr("sys.platform", "darwin")
+    state = os.environ["XDG_STATE_HOME"]
+    monkeypatch.setenv("XDG_STATE_HOME", f"{state}/not/there")
+    for folder in (state, "/"):
+        assert isinstance(daemon_lock.take(home._replace(disk=Asked()), os.environ), NotHere)
+        assert asked.pop() == folder
+        monkeypatch.setenv("XDG_STATE_HOME", "/not/there")

@@ -128,3 +128,53 @@ def test_open_when_a_lease_is_on_the_file_then_waits_until_it_is_given_back(tmp_
         os.close(descriptor)
     assert called
     assert DISK.read(path) == b"kept"
+
+
+def test_close_when_done_then_the_descriptor_is_no_more(tmp_path: Path) -> None:
+    descriptor = DISK.open(f"{tmp_path}/x", os.O_RDWR | os.O_CREAT)
+    DISK.close(descriptor)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+def test_flush_when_the_kernel_refuses_it_then_it_is_not_said_to_be_kept() -> None:
+    reader, writer = os.pipe()
+    with pytest.raises(OSError, match="Invalid argument"):
+        DISK.flush(writer)
+    os.close(reader)
+    os.close(writer)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a folder of /proc alone cannot be flushed")
+def test_flush_folder_when_the_kernel_refuses_it_then_it_is_not_said_to_be_kept() -> None:
+    with pytest.raises(OSError, match="Invalid argument"):
+        DISK.flush_folder("/proc/self")
+
+
+def test_revalidate_when_the_folder_is_gone_or_none_then_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    DISK.revalidate(str(tmp_path))
+    with pytest.raises(NotADirectoryError):
+        DISK.revalidate(f"{tmp_path}/file")
+    with pytest.raises(FileNotFoundError):
+        DISK.revalidate(f"{tmp_path}/none")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what stands for a Mac here is this system")
+def test_mac_when_it_is_one_then_it_is_asked_for_the_mount_and_for_the_drives_own_flush(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere neither is asked for: a mount that is not there is no fault."""
+    missing = f"{tmp_path}/none"
+    assert DISK.is_on_local_mount(missing) is False
+    asked: list[int] = []
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", lambda _descriptor, command: asked.append(command))
+    reader, writer = os.pipe()
+    monkeypatch.setattr("sys.platform", "darwin")
+    DISK.flush(writer)
+    assert asked == [51]
+    with pytest.raises(FileNotFoundError):
+        DISK.is_on_local_mount(missing)
+    os.close(reader)
+    os.close(writer)

@@ -227,3 +227,11 @@ def test_session_socket_when_no_socket_can_have_the_path_then_a_short_name_of_it
         path = endpoints.session_socket(home, {"XDG_RUNTIME_DIR": f"{run}/{'c' * length}"}, "sot")
         assert path.startswith(str(run)) is (length == room)
         assert len(path) <= endpoints.PATH_LIMIT
+
+
+def test_path_when_as_long_as_a_socket_may_have_then_it_is_bound_and_one_more_is_not(comm_home: Path) -> None:
+    path = f"{comm_home.parent}/".ljust(endpoints.PATH_LIMIT, "x")
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(path)
+    with socket.socket(socket.AF_UNIX) as one, pytest.raises(OSError, match="AF_UNIX path too long"):
+        one.bind(f"{path}yy")  # Linux takes one more, without its closing NUL

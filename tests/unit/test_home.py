@@ -119,3 +119,14 @@ def test_path_when_the_variable_says_so_then_is_the_comm_home(tmp_path: Path, mo
     assert home_path({"SOT_COMM_HOME": "rel", "HOME": "/h"}) == f"{tmp_path}/rel"
     assert home_path({"SOT_COMM_HOME": "", "HOME": "/h"}) == "/h/.sot-comm"
     assert home_path({"HOME": "/h"}) == "/h/.sot-comm"
+
+
+def test_home_when_a_umask_takes_even_the_owners_right_then_its_folders_are_whole_all_the_same(tmp_path: Path) -> None:
+    """What could not be written to would keep its own account out."""
+    before = os.umask(0o200)
+    try:
+        ensure_home(Home(str(tmp_path / "above" / "comm")))
+    finally:
+        os.umask(before)
+    for folder in ("", "inbox", "read", "self"):
+        assert mode_of(tmp_path / "above" / "comm" / folder) == 0o700

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +11,9 @@ from sot_tui.comm import hook_input
 from sot_tui.comm.clock import SystemClock
 from sot_tui.comm.hook_input import Input, Unfit
 from tests.seams import JumpingClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -102,3 +106,22 @@ def test_input_when_it_is_too_long_then_it_is_refused_and_read_to_its_end(
     reader = _piped(b"x" * 50_000)
     assert isinstance(hook_input.receive(reader, SystemClock()), Unfit)
     assert os.read(reader, 1) == b""
+
+
+@pytest.mark.parametrize(("size", "whole"), [(9, True), (10, True), (11, False)])
+def test_input_when_just_as_long_as_it_may_be_then_it_is_taken(
+    monkeypatch: pytest.MonkeyPatch, size: int, *, whole: bool
+) -> None:
+    monkeypatch.setattr(hook_input, "INPUT_LIMIT", 10)
+    reader = _piped(b"x" * size)
+    found = hook_input.receive(reader, SystemClock())
+    os.close(reader)
+    assert (found == b"x" * size) is whole
+    assert isinstance(found, Unfit) is not whole
+
+
+def test_input_when_the_deadline_is_just_there_then_nothing_more_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"x" * hook_input._PART * 9)
+    reader = os.open(tmp_path / "x", os.O_RDONLY)
+    assert hook_input.receive(reader, _Late()) == b"x" * hook_input._PART * 2
+    os.close(reader)

@@ -200,3 +200,11 @@ def test_file_when_the_process_dies_at_any_step_then_it_stands_whole(file: Path)
 )
 def test_place_when_asked_then_it_is_the_agents_own(agent: str, environ: dict[str, str], place: str) -> None:
     assert hook_settings.place(environ, agent) == place
+
+
+def test_file_when_changed_then_old_and_new_text_are_flushed_before_it_is_replaced_and_the_folder_after(
+    file: Path,
+) -> None:
+    steps = steps_of(lambda disk: hook_settings.change(home(disk), str(file), add))
+    told = [step.name for step in steps if step.name in {"write", "flush", "flush_folder", "rename"}]
+    assert told == ["write", "flush", "write", "flush", "rename", "flush_folder"]

@@ -400,3 +400,91 @@ def test_join_when_the_registry_names_no_version_then_the_mismatch_is_loud(sessi
     assert session.joined().notes == (
         "WARNING: registry protocol vnull != client v1 — run ShipTools.update_comm() on all machines",
     )
+
+
+# -- self files of older forms ----------------------------------------------------------------------------------------
+
+
+def test_older_self_file_when_the_registry_has_this_root_then_it_is_completed_and_says_so(session: Session) -> None:
+    session.claims("h\nrepo=alpha\n").book({"h": None})
+    here = session.who_am_i()
+    assert (here.name, here.self_file.root) == ("h", str(session.cwd))
+    assert here.notes[-1].startswith("comm-context: self-healed legacy self-file for 'h' ")
+    assert session.slot.read_text() == f"h\nrepo=alpha\nroot={session.cwd}\n"
+    assert session.who_am_i().notes == ()
+
+
+@pytest.mark.parametrize(
+    ("claim", "root", "why"),
+    [
+        ("h\nrepo=alpha\n", "/elsewhere", "the registry's own root for it ('/elsewhere') doesn't match"),
+        ("h\nrepo=beta\n", None, "was claimed for repo 'beta' but this is 'alpha'"),
+        ("h\n", "", "is the ancient one-line format"),
+        ("h\nrepo=alpha\n", "", "is in the SHARED nopane slot"),
+    ],
+)
+def test_older_self_file_when_nothing_else_shows_whose_it_is_then_it_is_discarded(
+    session: Session, claim: str, root: str | None, why: str
+) -> None:
+    session.claims(claim).book({"h": session.entry(**({} if root is None else {"root": root}))})
+    here = session.who_am_i()
+    assert (here.name, why in here.notes[-1]) == ("", True)
+    assert session.slot.read_text() == claim
+
+
+def test_older_self_file_when_the_registry_cannot_be_read_then_it_is_discarded(session: Session) -> None:
+    session.claims("h\nrepo=alpha\n").registry("no registry")
+    here = session.who_am_i()
+    assert (here.name, "could not read/parse the sot-comm registry" in here.notes[-1]) == ("", True)
+
+
+def test_older_self_file_when_it_is_the_sessions_own_then_its_repo_is_believed(session: Session) -> None:
+    session.in_row("ws-1").claims("h\nrepo=alpha\n").book({"h": session.entry(root="", workspace_id="ws-1")})
+    assert session.who_am_i().name == "h"
+    assert session.slot.read_text() == f"h\nrepo=alpha\nroot={session.cwd}\n"
+
+
+def test_older_self_file_when_the_root_holds_a_line_break_then_it_is_believed_and_left_as_it_is(
+    comm_home: Path,
+) -> None:
+    """A root of two lines would be another root when it is read again."""
+    session = Session(comm_home.parent, "wo\nrk/alpha")
+    session.claims("h\nrepo=alpha\n").book({"h": None})
+    here = session.who_am_i()
+    assert (here.name, here.notes) == ("h", ())
+    assert session.slot.read_text() == "h\nrepo=alpha\n"
+
+
+@pytest.mark.parametrize(
+    ("handle", "repo", "root", "another"),
+    [
+        ("", "beta", "/b", False),
+        ("h", "alpha", "/a", False),
+        ("h", "beta", "/a", False),
+        ("h", "alpha", "/b", True),
+        ("h", "alpha", "", False),
+        ("h", "beta", "", True),
+        ("h", "", "", False),
+    ],
+)
+def test_slot_when_it_names_a_root_then_that_decides_whose_it_is_and_its_repo_otherwise(
+    handle: str, repo: str, root: str, *, another: bool
+) -> None:
+    slot = identity.SelfFile("/s", "", shared=False, pinned=False, present=True, handle=handle, repo=repo, root=root)
+    assert slot.is_of_another(identity.Project("/a", "/a", "alpha")) is another
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_self_file_when_it_cannot_be_read_then_the_systems_word_and_the_file_if_it_names_one(
+    session: Session, *, named: bool
+) -> None:
+    class Broken(Above):
+        def open(self, path: str, flags: int) -> int:
+            if path == str(session.slot):
+                raise OSError(5, "Input/output error", path) if named else OSError(5, "Input/output error")
+            return super().open(path, flags)
+
+    session.home = session.home._replace(disk=Broken())
+    with pytest.raises(Unreadable) as caught:
+        session.who_am_i()
+    assert str(caught.value).endswith(f": Input/output error{f' ({session.slot})' if named else ''}")

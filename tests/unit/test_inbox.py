@@ -105,12 +105,21 @@ def test_file_line_when_the_inbox_has_lines_then_opened_inside_the_lock_and_clos
     [
         (WHOLE + b'{"from":"y","to":', WHOLE),
         (b"p" * 5000, b""),
+        (b"\npartial", b"\n"),
         (WHOLE + b"q" * 200_000, WHOLE),
         (b"\n\n" + b"\0" * 3, b"\n\n"),
         (WHOLE * 2000 + LINE[:-1], WHOLE * 2000),
         (b"x" * (1 << 16) + b"\n" + b"y" * (1 << 16), b"x" * (1 << 16) + b"\n"),
     ],
-    ids=["partial", "only a partial", "a long partial", "NULs", "all but the newline", "on a block's edge"],
+    ids=[
+        "partial",
+        "only a partial",
+        "a blank line",
+        "a long partial",
+        "NULs",
+        "all but the newline",
+        "on a block's edge",
+    ],
 )
 def test_file_line_when_a_dead_writer_left_a_partial_then_cut_to_the_last_newline(
     comm_home: Path, before: bytes, kept: bytes
@@ -297,6 +306,7 @@ def test_write_cursor_when_the_folder_is_missing_then_it_is_made(comm_home: Path
     home = mail_home(comm_home)
     (comm_home / "read").rmdir()
     assert inbox.write_cursor(home, "a", Batch([b"x"])) == CursorMoved()
+    assert (comm_home / "read" / "a.cursor").read_text() == cursor.text(1, b"x")
     assert stat.S_IMODE((comm_home / "read").stat().st_mode) == 0o700
 
 
@@ -515,3 +525,15 @@ def test_file_line_when_read_back_then_the_same_message(comm_home: Path) -> None
     batch = inbox.read_batch(home, "a")
     assert isinstance(batch, Batch)
     assert json.loads(batch.lines[0])["msg"] == body
+
+
+def test_read_batch_when_only_the_first_line_of_a_big_inbox_was_shown_then_all_others_come(
+    comm_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "_READ_BLOCK", 100)
+    home = mail_home(comm_home)
+    lines = numbered(9)
+    put(comm_home, b"".join(lines), cursor.text(1, lines[0]).encode())
+    batch = inbox.read_batch(home, "a")
+    assert isinstance(batch, Batch)
+    assert (batch.start, batch.lines, batch.note) == (1, [line[:-1] for line in lines[1:]], "")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import struct
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sot_tui.comm import darwin
+from sot_tui.comm import darwin, mounts
 from sot_tui.comm.disk import MOUNTINFO, Disk
 from sot_tui.comm.home import Home
 from sot_tui.comm.mounts import home_mount, is_fresh, mount_of, parse_mountinfo, proves_fresh_reads
+from sot_tui.comm.proof import _start_of
 
 ROOT = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard"
 
@@ -138,3 +144,87 @@ def test_macos_when_its_structures_are_read_then_the_fields_stand_where_the_head
     assert darwin.start_of_kinfo(struct.pack("=qi", 1_780_000_000, 999_999) + bytes(632)) == "1780000000"
     assert darwin.start_of_kinfo(b"") is None
     assert darwin.uuid_text(bytes(range(16))) == "00010203-0405-0607-0809-0A0B0C0D0E0F"
+
+
+class MacLibrary:
+    """What a Mac's own calls would answer: a code, what they fill in, and the error they leave."""
+
+    def __init__(self, code: int = 0, error: int = 0, data: bytes = b"") -> None:
+        self.code, self.error, self.data = code, error, data
+
+    def _answer(self, room: Any, size: Any) -> int:
+        ctypes.set_errno(self.error)
+        ctypes.memmove(room, self.data, len(self.data))
+        if size is not None:
+            size._obj.value = len(self.data)
+        return self.code
+
+    def gethostuuid(self, room: Any, _wait: Any) -> int:
+        return self._answer(room, None)
+
+    def sysctl(self, name: Any, _count: int, room: Any, size: Any, *_new: Any) -> int:
+        assert list(name)[:3] == [1, 14, 1]
+        return self._answer(room, size)
+
+    def sysctlbyname(self, name: bytes, room: Any, size: Any, *_new: Any) -> int:
+        assert name == b"kern.bootsessionuuid"
+        return self._answer(room, size)
+
+
+def test_macos_when_a_call_answers_or_refuses_then_it_is_read_or_unread_and_never_a_guess(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No Mac is here, so something stands for its library; the calls' names and places are all that is proved."""
+
+    def answers(code: int = 0, error: int = 0, data: bytes = b"") -> None:
+        monkeypatch.setattr(ctypes, "CDLL", lambda *_name, **_words: MacLibrary(code, error, data))
+
+    answers(data=bytes(range(16)))
+    assert darwin.host_uuid() == "00010203-0405-0607-0809-0A0B0C0D0E0F"
+    answers(data=b"B-1\0")
+    assert darwin.boot_session() == "B-1"
+    answers(data=struct.pack("=qi", 1_780_000_000, 9) + bytes(632))
+    assert darwin.start_of(7) == "1780000000"
+    answers()
+    assert darwin.start_of(7) is None
+    answers(-1, errno.ESRCH)
+    assert darwin.start_of(7) is None
+    answers(-1, errno.EPERM, bytes(16))
+    with pytest.raises(PermissionError):
+        darwin.host_uuid()
+    with pytest.raises(PermissionError):
+        darwin.boot_session()
+    with pytest.raises(PermissionError):
+        darwin.start_of(7)
+
+
+def test_macos_when_there_is_nothing_at_a_path_then_its_mount_cannot_be_asked(tmp_path: Path) -> None:
+    """The one call that every system here has, whatever lies in what it fills in."""
+    assert darwin.is_on_local_mount(str(tmp_path)) in {True, False}
+    with pytest.raises(FileNotFoundError):
+        darwin.is_on_local_mount(f"{tmp_path}/none")
+
+
+def test_macos_when_it_names_no_start_then_a_process_is_gone_only_if_the_kernel_has_no_such_pid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_name, **_words: MacLibrary())
+    assert _start_of(os.getpid()) == "-"
+    assert _start_of(ended.pid) is None
+
+
+def test_home_when_many_are_asked_about_then_few_are_kept_in_mind_and_each_answer_is_its_own(tmp_path: Path) -> None:
+    disk = Told(f"{ROOT}\n".encode())
+    mounts._known.clear()
+    kept = []
+    for number in range(3 * mounts._KNOWN_LIMIT):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found = mounts.mount_under(Home(str(folder), disk=disk), str(folder))
+        assert found is not None
+        assert found.kind == "ext4"
+        kept.append(len(mounts._known))
+    assert max(kept) == mounts._KNOWN_LIMIT
