@@ -36,6 +36,35 @@ Its log is sotd.log in the state root, $XDG_STATE_HOME/sot, else ~/.local/state/
 is told when it serves (NOTIFY_SOCKET), and that it is alive (WATCHDOG_USEC).
 """
 
+_USAGES = {
+    "run": """\
+Run the daemon here until it is told to stop (SIGTERM, Ctrl-C); the rows outlive it.
+
+Usage: sotd run [--socket PATH]
+
+PATH is absolute; without it the socket is the one that sotd session-socket-path names, or $SOT_SOCKET.
+""",
+    "session-socket-path": """\
+Print where the daemon of a label listens.
+
+Usage: sotd session-socket-path [LABEL]
+
+Without LABEL it is sot.
+""",
+    "stdio-bridge": """\
+Speak to a daemon by standard input and output: this box's own, where neither option is given.
+
+Usage: sotd stdio-bridge [--endpoint unix:PATH | --host BOX]
+""",
+    "topology": """\
+Print how this box reaches the hub, or how a box reaches each of the others; hosts.toml says so.
+
+Usage: sotd topology relay-endpoint
+       sotd topology plan --self BOX
+""",
+}
+"""The usage of each command."""
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code; `argv` are its words.
@@ -67,6 +96,9 @@ def _answered(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if words and words[0] in _USAGES and {"-h", "--help"} & set(words[1:]):
+        say(_USAGES[words[0]])
+        return 0
     match words:
         case ["run", *more]:
             return _daemon(more)

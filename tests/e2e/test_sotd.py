@@ -558,3 +558,17 @@ def test_bridge_when_its_output_is_gone_then_it_ends(daemons: Daemons) -> None:
     assert one.stderr is not None
     assert one.stderr.read().count(b"\n") == 1
     one.stderr.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run"], ["session-socket-path"], ["stdio-bridge"], ["topology"], ["topology", "plan"]],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_command_when_asked_for_its_usage_then_says_it_and_does_nothing(
+    words: list[str], option: str, box: Box
+) -> None:
+    code, out, err = sotd(box, *words, option)
+    assert (code, err) == (0, "")
+    assert f"Usage: sotd {words[0]}" in out
