@@ -207,7 +207,7 @@ TABLE = (
     Action(Where.HELP, "back", ("escape", "question_mark", "enter"), "close", "Close the help."),
     Action(Where.FILTER, "keep", ("enter",), "keep it", "Keep the filter, and go to the list."),
     Action(Where.FILTER, "back", ("escape",), "show all", "Forget the filter, and show every line."),
-    Action(Where.HITS, "further_up", ("enter", "up"), "up", "To the next place further up."),
+    Action(Where.HITS, "further_up", ("up",), "up", "To the next place further up."),
     Action(Where.HITS, "further_down", ("down",), "down", "To the next place further down."),
     Action(Where.HITS, "back", ("escape",), "close", "End the search, and look at what was found."),
     Action(Where.WORDS, "keep", ("enter",), "to the list", "Go to what was found."),

@@ -179,7 +179,7 @@ class EventsScreen(Place[None]):
         line = self._line()
         if line is not None:
             self.app.copy_to_clipboard(show.plain(line.text))
-            self.desk.say(Outcome(good=True, sentence="copied the line to the terminal's clipboard"))
+            self.desk.say(Outcome(good=True, sentence=show.copied("the line")))
 
     def signs(self) -> tuple[tuple[str, str], ...]:
         """Return what the sign before a line means."""

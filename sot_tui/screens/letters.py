@@ -392,7 +392,7 @@ class LettersScreen(Place[None]):
         self.app.copy_to_clipboard(copied)
         cut = len(copied) < len(whole) or len(body.text) < body.chars
         what = f"the first {len(copied):,} of {body.chars:,} characters" if cut else f"{len(copied):,} characters"
-        self.desk.say(Outcome(good=not cut, sentence=f"copied {what}, if the terminal lets programs copy (OSC 52)"))
+        self.desk.say(Outcome(good=not cut, sentence=show.copied(what)))
 
     @work(group="editor", exclusive=True, exit_on_error=False)
     async def action_open_outside(self) -> None:

@@ -547,7 +547,7 @@ class NavScreen(Place[None]):
         """Copy the selected handle."""
         handle = self._chosen().handle
         self.app.copy_to_clipboard(handle)
-        self.desk.say(Outcome(good=True, sentence=f"copied {handle} to the terminal's clipboard"))
+        self.desk.say(Outcome(good=True, sentence=show.copied(handle)))
 
     def action_new(self) -> None:
         """Start a row."""

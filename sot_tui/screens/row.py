@@ -428,9 +428,8 @@ class RowScreen(Place[None]):
 
     def _copy(self, text: str) -> None:
         self.app.copy_to_clipboard(text)
-        count = len(text)
-        signs = f"{count} character{'' if count == 1 else 's'}"
-        self.desk.say(Outcome(good=True, sentence=f"copied {signs} to the terminal's clipboard"))
+        signs = f"{len(text):,} character{'' if len(text) == 1 else 's'}"
+        self.desk.say(Outcome(good=True, sentence=show.copied(signs)))
 
     def action_run_again(self) -> None:
         """Run the row again, after a look at the command: what the nav does with the selected one."""

@@ -126,6 +126,11 @@ def hang(
     return Content("\n").join(told)
 
 
+def copied(what: str) -> str:
+    """Return how a copy is told: the terminal is asked to keep it, answers nothing, and may be told not to (tmux)."""
+    return f"copied {what}, if the terminal lets programs copy (OSC 52)"
+
+
 def _wrapped(text: str, room: int, lines: int) -> list[str]:
     """Return a text in lines of at most `room` cells, broken at blanks where there are some; the last one is cut."""
     told: list[str] = []

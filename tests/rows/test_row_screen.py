@@ -268,10 +268,10 @@ async def test_row_when_a_flood_runs_in_it_then_keys_are_answered_and_it_can_be_
 async def test_row_when_looked_at_by_one_who_may_only_look_then_no_key_goes_to_it(comm_home: Path) -> None:
     async with rowed(comm_home, *BASH, key="v") as one:
         before = one.agent_size
-        await one.type("x", "y")
+        await one.type("X", "y")
         assert one.agent_size == before == (120, 40), "who looks changes no size"
         assert "in part" in one.says("row-head")
-        assert not one.shows("x")
+        assert not one.shows("X")
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def _meaning(action: actions.Action) -> str:
         "open_mail": "go in", "open_letter": "go in", "open_draft": "go in", "lock": "locks", "search": "narrow",
         "filter": "narrow", "keys": "help", "reload": "again", "known_up": "up", "known_down": "down",
         "pane_left": "beside", "pane_right": "beside", "other": "beside", "other_next": "beside",
-        "start": "send", "keep": "go in", "open": "go in", "type": "go in",
+        "further_up": "up", "further_down": "down", "start": "send", "keep": "go in", "open": "go in", "type": "go in",
     }  # fmt: skip
     return about.get(action.name, action.name)
 

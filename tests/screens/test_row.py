@@ -208,7 +208,7 @@ async def test_key_line_when_the_terminal_is_searched_then_it_names_the_searchs_
         await pilot.press("slash", *"line 12")
         await pilot.pause(0.3)
         view, said = screen_of(pilot).view, keys_shown(pilot)
-        assert said == "enter up  ↓ down  esc close  ^p palette"
+        assert said == "↑ up  ↓ down  esc close  ^p palette"
         assert view.found == (11, 11)
         await pilot.press("enter", "up")
         await pilot.pause(0.2)
