@@ -110,6 +110,8 @@ class Terminal(NamedTuple):
     utf8: bool = False
     size: tuple[int, int] | None = None
     """Columns and lines; None when it could not be asked."""
+    clipboard: str = ""
+    """What the tmux around it says of `set-clipboard`; empty without one, or where it says nothing."""
 
 
 def word(text: str) -> str:
@@ -715,7 +717,7 @@ def of_hooks(found: Hooks) -> Finding:
 
 
 def of_terminal(seen: Terminal, *, ascii_signs: bool) -> tuple[Finding, ...]:
-    """Judge the terminal: that there is one, its colours, its signs, its size."""
+    """Judge the terminal: that there is one, its colours, its signs, whether tmux lets a copy out, its size."""
     if not seen.there:
         return (Finding(Level.OK, "terminal", "none here, so colours, signs and size were not judged"),)
     if seen.term in {"", "dumb", "unknown"}:
@@ -725,6 +727,7 @@ def of_terminal(seen: Terminal, *, ascii_signs: bool) -> tuple[Finding, ...]:
         Finding(Level.OK, "terminal", seen.term),
         Finding(Level.OK, "colours", _colours(seen)),
         _signs(seen, ascii_signs=ascii_signs),
+        *_clipboard(seen),
         _size(seen),
     )
 
@@ -746,6 +749,13 @@ def _signs(seen: Terminal, *, ascii_signs: bool) -> Finding:
         return Finding(Level.OK, "signs", "UTF-8")
     fact = "the locale is not UTF-8, so shapes and lines may show as other signs"
     return Finding(Level.WARN, "signs", fact, "export LC_ALL=C.UTF-8")
+
+
+def _clipboard(seen: Terminal) -> tuple[Finding, ...]:
+    if seen.clipboard in {"external", "off"}:
+        fact = f"tmux has set-clipboard {seen.clipboard}, so it drops what is copied in the dashboard"
+        return (Finding(Level.WARN, "clipboard", fact, "tmux set -s set-clipboard on"),)
+    return (Finding(Level.OK, "clipboard", "tmux passes on what is copied"),) if seen.clipboard == "on" else ()
 
 
 def _size(seen: Terminal) -> Finding:

@@ -55,6 +55,9 @@ Usage: sot-tui doctor [--json]
 It looks and changes nothing. The exit code is 0 when nothing is a FAULT, else 1.
 """
 
+_TMUX_SECS = 2.0
+"""How long a tmux is waited for."""
+
 
 def main(argv: list[str]) -> int:
     """Print every finding; the exit code is 0, 1 (something is a fault) or 2 (usage)."""
@@ -321,4 +324,17 @@ def _terminal() -> Terminal:
         no_colour=bool(os.environ.get("NO_COLOR")),
         utf8=speaks_utf8(os.environ),
         size=size,
+        clipboard=_tmux_clipboard() if open_on and os.environ.get("TMUX") else "",
     )
+
+
+def _tmux_clipboard() -> str:
+    """Return what the tmux that this runs in says of `set-clipboard`; empty when it says nothing."""
+    import subprocess  # noqa: PLC0415  (only in a tmux)
+
+    asked = ["tmux", "show-options", "-sv", "set-clipboard"]
+    try:
+        ran = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_TMUX_SECS)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ran.stdout.decode("ascii", "replace").strip()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.cells import cell_len
 
+from tests.e2e.terminal import Terminal
 from tests.screens.real import put
 
 if TYPE_CHECKING:
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.box import Box
-    from tests.e2e.terminal import Terminal
 
 pytestmark = pytest.mark.e2e
 
@@ -92,6 +93,22 @@ def test_notice_when_sent_to_all_then_the_host_and_every_other_window_show_it_an
     two = f"dashboard-{other.dashboard()}"
     host.until(lambda: sent(one, two), "both see it")
     other.until(lambda: other.says("alpha-box: the build␛[2J is green"), "the notice, in the window beside it")
+
+
+@pytest.mark.parametrize(("option", "words"), [("external", "so it drops what is copied"), ("on", "passes on what")])
+def test_doctor_when_it_runs_in_a_tmux_then_says_whether_that_lets_a_copy_out(
+    comm_home: Path, option: str, words: str
+) -> None:
+    gate = comm_home.parent / "gate"
+    os.mkfifo(gate)
+    terminal = Terminal(comm_home.parent, 160, 90, f"-c 'open(\"{gate}\").read()'; {sys.executable} -m sot_tui doctor")
+    try:
+        terminal.tmux("set", "-s", "set-clipboard", option)
+        gate.write_text("go")
+        terminal.until(lambda: terminal.says("ended with"), "its end")
+        assert terminal.says(words)
+    finally:
+        terminal.close()
 
 
 def waiting(terminal: Terminal) -> list[str]:

@@ -676,6 +676,9 @@ GOOD = Terminal(there=True, term="xterm-256color", true_colour=True, utf8=True, 
         pytest.param(GOOD._replace(size=(120, 15)), False, {"size": WARN}, id="too-low"),
         pytest.param(GOOD._replace(size=(50, 20)), False, {}, id="narrow"),
         pytest.param(GOOD._replace(size=None), False, {"size": WARN}, id="unknown-size"),
+        pytest.param(GOOD._replace(clipboard="on"), False, {}, id="tmux-copies"),
+        pytest.param(GOOD._replace(clipboard="external"), False, {"clipboard": WARN}, id="tmux-drops-copies"),
+        pytest.param(GOOD._replace(clipboard="off"), False, {"clipboard": WARN}, id="tmux-copies-nothing"),
     ],
 )
 def test_terminal_when_it_can_do_so_much_then_this(seen: Terminal, ascii_signs: bool, bad: dict[str, Level]) -> None:
