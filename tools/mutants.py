@@ -43,7 +43,13 @@ PROCESS = {
     "sot_tui/comm/bridge.py": ("tests/e2e/test_wire_process.py", "tests/e2e/test_sotd.py"),
     "sot_tui/comm/doctor.py": ("tests/e2e/test_json.py", "tests/e2e/test_verbs_process.py"),
     "sot_tui/comm/look.py": ("tests/e2e/test_verbs_process.py", "tests/e2e/test_json.py"),
-    "sot_tui/comm/disk.py": ("tests/e2e/test_flushes.py",),
+    "sot_tui/comm/disk.py": ("tests/unit/test_mount_watch.py", "tests/e2e/test_flushes.py"),
+    "sot_tui/comm/endpoints.py": ("tests/unit/test_endpoints.py",),
+    # What is run when the module is read passes in no test.
+    "sot_tui/comm/registry_lock.py": (
+        "tests/unit/test_registry_lock.py::test_turn_when_forked_inside_then_the_child_has_its_own",
+    ),
+    "sot_tui/comm/text.py": ("tests/unit/test_text.py",),
 }
 """What notices the guards of a file in processes of its own, and is tried on what the quick tests have not noticed."""
 ACCEPTED = ROOT / "docs" / "mutants.toml"
@@ -236,7 +242,7 @@ class Copy:
         whole = path.read_bytes()
         try:
             self._write(path, whole[: mutant.start] + mutant.now.encode() + whole[mutant.end :])
-            slow = [test for test in PROCESS.get(mutant.file, ()) if (ROOT / test).exists()]
+            slow = [test for test in PROCESS.get(mutant.file, ()) if (ROOT / test.partition("::")[0]).exists()]
             failed = self.first_failed(tests) or self.first_failed(slow)
             return Verdict(mutant, failed, len(tests) + len(slow))
         finally:

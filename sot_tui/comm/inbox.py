@@ -370,7 +370,7 @@ def _place(home: Home, descriptor: int, said: bytes) -> _Place:
         at = cursor.offset(said, whole)
         return _Place(at, cursor.line_start(whole, at.lines, at.total), whole.rfind(b"\n") + 1)
     count = cursor.count_in(said)
-    last = 0 if count <= 1 else -1  # where line `count`, the last one shown, begins
+    last = -1 if count else 0  # where line `count`, the last one shown, begins
     total = position = end = 0
     for block in _blocks(home, descriptor, 0, size):
         here = block.count(b"\n")

@@ -212,6 +212,7 @@ def test_take_when_no_wait_is_allowed_then_one_try_and_no_thread(comm_home: Path
     home = mail_home(comm_home, disk=disk)
     with other_holder(lock_file):
         assert take(home, "a", Grip.READER, LOCAL, 0) == Busy(0)
+        assert not inbox_lock._Waiter.left_behind
     assert disk.operations == [fcntl.LOCK_SH | fcntl.LOCK_NB]
 
 
