@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sot_tui.comm import daemon_lock, frames, hook_settings, identity, inbox, paths
+from sot_tui.comm import (
+    daemon_lock,
+    frames,
+    hook_settings,
+    identity,
+    inbox,
+    paths,
+    peeks,
+    registry,
+    report,
+    scratch,
+    scripts,
+    set_aside,
+)
 from sot_tui.comm.disk import Disk
+from sot_tui.comm.fleet import Aside
 from sot_tui.comm.inbox import Batch, Count, Failed, Filed
 from tests.mailbox import TS, mail_home
 from tests.seams import MountedDisk
@@ -112,6 +125,36 @@ def settings(home: Home) -> None:
     home.disk.unlink(path)
 
 
+def looked_into(home: Home) -> None:
+    assert isinstance(peeks.peek(home, "a", 1), peeks.Peek)
+    assert isinstance(peeks.peek(home, "a", 1, 2), peeks.Peek)
+    assert isinstance(peeks.look_back(home, "a", None, 10, bool), peeks.Stretch)
+    torn = home._replace(disk=Torn())
+    assert peeks.peek(torn, "a", 1) == Failed("Input/output error")
+    assert peeks.look_back(torn, "a", None, 10, bool) == Failed("Input/output error")
+
+
+def stamped(home: Home) -> None:
+    home.disk.put(home.registry, b'{"agents": {"h": {}}}')
+    assert isinstance(registry.touch(home, "h"), registry.Written)
+    home.disk.unlink(home.registry)
+
+
+def small_files(home: Home) -> None:
+    assert scratch.write(home, "x", "1")
+    assert scratch.read(home, "x") == "1"
+    assert set_aside.write(home, os.environ, {"h": Aside("done")}) == ""
+    assert set_aside.read(home, os.environ).by_handle
+    scripts.install(home, "1")
+    scripts.install(home, "1")
+
+
+def transcript(home: Home) -> None:
+    path = f"{home.path}/transcript"
+    home.disk.put(path, b'{"type":"assistant","message":{"role":"assistant","content":"SITREP: x"}}\n' * 2)
+    assert report.marker_of_turn(home, path, "", "", ()) is not None
+
+
 def whole_files(home: Home) -> None:
     path = f"{home.path}/x"
     home.disk.put(path, b"12345")
@@ -130,7 +173,21 @@ def folders(home: Home) -> None:
 
 @pytest.mark.parametrize(
     "act",
-    [filed, polled, counted, not_read, engine, slot, settings, whole_files, folders],
+    [
+        filed,
+        polled,
+        counted,
+        not_read,
+        engine,
+        slot,
+        settings,
+        looked_into,
+        stamped,
+        small_files,
+        transcript,
+        whole_files,
+        folders,
+    ],
     ids=lambda act: act.__name__,
 )
 def test_descriptors_when_it_is_done_then_none_of_its_own_stays_open(
@@ -141,14 +198,3 @@ def test_descriptors_when_it_is_done_then_none_of_its_own_stays_open(
     before = open_below(comm_home.parent)
     act(home)
     assert open_below(comm_home.parent) == before
-
-
-def test_daemon_lock_when_busy_then_who_looked_in_vain_holds_nothing(comm_home: Path) -> None:
-    home = mail_home(comm_home)
-    held = daemon_lock.take(home, os.environ)
-    assert isinstance(held, daemon_lock.Held)
-    assert isinstance(daemon_lock.take(home, os.environ), daemon_lock.HeldBy)
-    daemon_lock.release(home, held)
-    descriptor = os.open(paths.daemon_lock(os.environ), os.O_RDWR)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.close(descriptor)
