@@ -15,7 +15,6 @@ from sot_tui.comm import (
     hook_settings,
     identity,
     inbox,
-    paths,
     peeks,
     registry,
     report,
