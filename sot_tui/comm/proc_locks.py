@@ -25,7 +25,8 @@ FIRST_PID_NAMESPACE = "4026531836"
 """The inode of the pid namespace that the kernel starts with; a process in it sees every holder of this machine."""
 
 _ENDING = ".lock"
-_FIELDS = 6
+_FIELDS = 7
+"""After its number and the mark of a waiter: kind, mode, access, pid, file, and the two ends of what is locked."""
 _WAITS = "->"
 
 

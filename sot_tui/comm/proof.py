@@ -265,10 +265,10 @@ def _fit(field: str) -> str:
     return field if field and not _UNFIT.search(field) else UNREAD
 
 
-def _machine_id() -> str:
+def _machine_id(path: str = "/etc/machine-id") -> str:
     if sys.platform == "darwin":
         return _of_macos("host_uuid")
-    said = _first_line("/etc/machine-id") if sys.platform == "linux" else UNREAD
+    said = _first_line(path) if sys.platform == "linux" else UNREAD
     return said if said != _PLACEHOLDER_ID else UNREAD
 
 

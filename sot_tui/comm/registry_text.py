@@ -82,7 +82,6 @@ class Agents(_Entries):
     def __delitem__(self, handle: str) -> None:
         del self._members[handle]
         self._opened.pop(handle, None)
-        self._read.pop(handle, None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)

@@ -229,6 +229,32 @@ def test_sender_when_its_handle_has_come_to_another_project_then_it_may_not_send
     assert fault.startswith("@h is held by /elsewhere, not by this project")
 
 
+def test_join_when_nobody_is_there_then_its_inbox_is_made_and_nobody_else_is_named(session: Session) -> None:
+    """Contract, join: "Joined sot-comm as @H", with its inbox and the others registered."""
+    joined = session.joined()
+    assert Path(joined.inbox).read_bytes() == b""
+    assert joined.lines() == (
+        "Joined sot-comm as @alpha-Box-A  (alpha on box-a).",
+        f"  inbox: {session.home.inbox('alpha-Box-A')}",
+        "Others registered: none",
+    )
+    session.book({"x": None, "alpha-Box-A": None, "b": None})
+    assert session.joined().lines()[-1] == "Others registered: x,b"
+
+
+def test_join_and_leave_when_an_older_version_named_the_self_file_then_none_of_the_two_stays(session: Session) -> None:
+    """A second file would name this session once more, under the handle it had then."""
+    raw = Path(session.home.selves, "Box-A__nopane.txt")
+    session.claims("h\nrepo=alpha\nroot={root}\n", raw).book({"h": None})
+    assert session.joined().handle == "h"
+    assert session.slot.read_text().startswith("h\n")
+    assert not raw.exists()
+    session.slot.unlink()
+    session.claims("h\nrepo=alpha\nroot={root}\n", raw)
+    assert isinstance(joining.leave(session.home, session.who_am_i()), joining.Left)
+    assert not raw.exists()
+
+
 # -- leaving ----------------------------------------------------------------------------------------------------------
 
 

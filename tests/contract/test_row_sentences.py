@@ -214,6 +214,17 @@ def test_join_when_only_the_self_file_gave_the_name_then_it_steps_past_a_held_on
     assert session.who_am_i().name == "alpha-Box-A"
 
 
+def test_join_when_a_row_s_name_is_the_self_file_s_and_the_daemon_frees_it_then_it_is_taken_without_a_word(
+    session: Session, daemon: Peer
+) -> None:
+    """The daemon is asked about it before the derived ones; what was said of the row no longer holds."""
+    session.claims("mine\nrepo=alpha\nroot={root}\n").book({"mine": bound(session)})
+    assert session.who_am_i().held_by == ROW
+    outcome = session.joined()
+    assert (outcome.handle, outcome.notes) == ("mine", ())
+    assert asked(daemon) == ["mine", *(names.derived(str(session.cwd), "Box-A", tier) for tier in names.TIERS)]
+
+
 def test_join_when_the_self_file_s_name_and_the_first_tier_are_held_then_it_steps_past_both(
     session: Session, daemon: Peer
 ) -> None:

@@ -101,6 +101,8 @@ def test_decode_object_when_an_object_then_the_object() -> None:
         (b'{"a":"x\xffy"}', {"a": "x\ufffdy"}),
         (b"\xef\xbb\xbf{}", {}),
         (b'{"a":1e999}', {"a": float("inf")}),
+        (b"9" * 308, int("9" * 308)),
+        (b"9" * 309, float("inf")),
         (b"9" * 5000, float("inf")),
         (b'{"a":Infinity}', {"a": float("inf")}),
         (nested(400), decode_like_jq(nested(400))),

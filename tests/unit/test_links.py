@@ -57,3 +57,14 @@ def test_combined_when_a_link_s_name_holds_control_bytes_then_none_of_them_is_in
     assert isinstance(said, links.Refusal)
     assert said.sentence.isprintable()
     assert said.sentence.endswith("… did not answer within 2.5s; @h may still be filed")
+
+
+@pytest.mark.parametrize(
+    ("before", "lasted_s", "pause"),
+    [(0.0, 0.0, 1.0), (1.0, 0.0, 2.0), (8.0, 59.9, 16.0), (8.0, 60.0, 1.0), (16.0, 0.0, 30.0), (30.0, 1.0, 30.0)],
+)
+def test_next_pause_when_a_link_was_lost_then_it_doubles_unless_the_link_had_lasted_a_minute(
+    before: float, lasted_s: float, pause: float
+) -> None:
+    """Daemon wire 3.3: from 1 s, doubling up to 30 s, and anew after 60 s."""
+    assert links.next_pause(before, lasted_s) == pause

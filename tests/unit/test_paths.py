@@ -38,3 +38,11 @@ def test_folders_when_variables_are_set_then_these(environ: dict[str, str], conf
 def test_topology_when_a_variable_names_it_then_that_file() -> None:
     assert paths.topology_file(HOME) == "/h/.config/sot/hosts.toml"
     assert paths.topology_file(HOME | {"SOT_HOSTS": "/x/hosts"}) == "/x/hosts"
+
+
+def test_lane_socket_when_its_path_is_as_long_as_a_socket_s_may_be_then_it_is_used_and_a_longer_one_not() -> None:
+    longest = "/" + "r" * (paths.SOCKET_PATH_BYTES - len("//lane.sock"))
+    assert paths.lane_socket(longest) == f"{longest}/lane.sock"
+    assert paths.lane_socket(f"{longest}r").startswith(f"{paths.short_lanes()}/")
+    accented = "/" + "é" * 60  # bytes count, not signs
+    assert paths.lane_socket(accented).startswith(f"{paths.short_lanes()}/")

@@ -136,3 +136,45 @@ def test_look_back_when_the_inbox_was_cut_back_meanwhile_then_goes_on_at_its_end
     home = put(comm_home, joined(LINES[:7]))
     got = peeks.look_back(home, "a", 1 << 20, 1 << 20, lambda line: b"n7" in line)
     assert got == Stretch([PeekedLine(7, LINES[6], read=False)], 0)
+
+
+def test_look_back_when_the_cursor_is_an_old_timestamp_then_lines_are_compared_too(comm_home: Path) -> None:
+    stamps = [f"2026-01-{1 + number // 2:02}T00:00:00Z" for number in range(20)]
+    lines = [frames.frame("b", "a", "r", "x" * 4000, ts) for ts in stamps]
+    home = put(comm_home, b"".join(lines), b"2026-01-04T00:00:00Z")
+    found: list[PeekedLine] = []
+    end: int | None = None
+    for _ in range(2):  # the second look has the stamps that the cursor is compared to behind it
+        got = peeks.look_back(home, "a", end, 50_000, bool)
+        assert isinstance(got, Stretch)
+        found, end = got.lines + found, got.start
+    assert [(line.number, line.read) for line in found] == [(at, at <= 8) for at in range(1, 21)]
+
+
+@pytest.mark.parametrize("before", [0, 1025])
+def test_peek_when_whole_blocks_are_as_many_bytes_as_may_be_then_no_further_one_is_read(
+    comm_home: Path, before: int
+) -> None:
+    """ "They may be fewer than asked, when so many would be more than `most_bytes`" """
+    lines = [b"%4d " % number + b"x" * 122 for number in range(1, 1025)]
+    most = 1 << 16
+    home = put(comm_home, joined(lines))
+    seen = peeks.peek(home, "a", 1024, before, most)
+    assert isinstance(seen, peeks.Peek)
+    got = [line.line for line in seen.lines]
+    assert got == lines[-len(got) :]
+    assert most // 2 < sum(len(line) + 1 for line in got) <= most
+
+
+@pytest.mark.parametrize("newest", [1, 5])
+def test_peek_when_a_page_begins_or_ends_with_a_line_that_two_looks_share_then_it_is_whole(
+    comm_home: Path, newest: int
+) -> None:
+    """The newline before the line is the last one of a mebibyte, which ends in the middle of the line."""
+    lines = [b"%5d " % number + b"x" * 999 for number in range(1, 3001)]
+    home = put(comm_home, joined(lines))
+    shared = (1 << 20) // len(lines[0] + b"\n") + 1
+    for before in (shared, shared + newest):
+        seen = peeks.peek(home, "a", newest, before)
+        assert isinstance(seen, peeks.Peek)
+        assert seen.lines == [PeekedLine(at, lines[at - 1], read=False) for at in range(before - newest, before)]

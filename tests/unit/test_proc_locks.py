@@ -31,6 +31,7 @@ LISTING = b"""\
 seven: FLOCK  ADVISORY  WRITE x 08:11:12 0 EOF
 8: FLOCK  ADVISORY  WRITE 82 zz:11:12 0 EOF
 9: LEASE  BREAKING  UNLCK 83 08:11:12 0 EOF
+10: FLOCK  ADVISORY  WRITE 84 08:11:12 0
 
 """
 
@@ -271,3 +272,21 @@ def test_process_when_the_kernel_does_not_name_it_then_is_said_so() -> None:
     assert proc_locks.who(Process(7, writes=True)) == "pid 7"
     hold = Hold("a", (), (Process(7, writes=True),))
     assert proc_locks.verdict(hold) == "its holder is not shown; somebody waits for it"
+
+
+def test_look_when_the_kernel_names_no_pid_then_no_process_is_asked_about_and_nothing_is_to_be_killed(
+    home: Home,
+) -> None:
+    """Signal and start of pid 0 are those of this process's own group: it must never be taken for a holder's pid."""
+    path = f"{home.inboxes}/h.lock"
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+    status = os.stat(path)
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    machine = Machine()
+    machine.start(4121)
+    machine.running[0] = "77"
+    for pid, known in ((0, Process(0, writes=True)), (4121, Process(4121, writes=True, start="101"))):
+        listing = f"1: FLOCK  ADVISORY  WRITE {pid} {place} 0 EOF\n".encode()
+        (hold,) = proc_locks.look(home._replace(disk=Told(listing), procs=machine.start())).held
+        assert hold.holders[0]._replace(name="") == known
+        assert ("kill" in proc_locks.next_step(hold)) is (pid > 0)

@@ -12,7 +12,20 @@ import pytest
 
 from sot_tui.comm.home import Home
 from sot_tui.comm.mounts import proves_fresh_reads
-from sot_tui.comm.proof import Proof, Record, SystemProcs, _start_of, is_own, judge, own_record, parse_record
+from sot_tui.comm.proof import (
+    Proof,
+    Record,
+    SystemProcs,
+    _boot_id,
+    _machine_id,
+    _pid_namespace,
+    _printed_by_ps,
+    _start_of,
+    is_own,
+    judge,
+    own_record,
+    parse_record,
+)
 from tests.seams import Machine
 
 ME = Record("box", "m1", "b1", "4026531836", "10", "100")
@@ -207,6 +220,7 @@ def test_system_when_a_process_runs_and_ends_then_its_start_is_there_and_then_go
     [
         (b"{pid} (python) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21", "4242"),
         (b"{pid} (a) b (c) 1 2 3) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21", "4242"),
+        (b"{pid} (python) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "-"),  # cut before its start
         (b"{pid} (cut", "-"),
         (b"", "-"),
         (None, "-"),  # hidden from us (hidepid), but the kernel says that it is there
@@ -270,3 +284,28 @@ def test_system_when_proc_shows_another_namespace_then_nothing_is_proved() -> No
         assert "unshare" in ran.stderr
     else:
         assert ran.stdout.split() == ["-", "-", "-", "-"]
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("0123abcd\n", "0123abcd"), ("uninitialized\n", "-"), ("\n", "-"), ("", "-"), (None, "-")],
+)
+def test_machine_id_when_its_file_says_one_then_that_and_no_placeholder_of_a_first_boot(
+    tmp_path: Path, text: str | None, said: str
+) -> None:
+    """machine-id(5): every machine whose first boot is not over has the very same placeholder."""
+    if text is not None:
+        (tmp_path / "machine-id").write_text(text)
+    assert _machine_id(str(tmp_path / "machine-id")) == said
+
+
+@linux_only
+def test_boot_and_namespace_when_the_kernel_is_asked_then_they_are_read_anew_and_are_its_own() -> None:
+    assert _boot_id() == Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    assert f"pid:[{_pid_namespace()}]" == os.readlink("/proc/self/ns/pid")
+
+
+@pytest.mark.skipif(not os.access("/bin/ps", os.X_OK), reason="prints what /bin/ps prints")
+def test_listing_when_ps_prints_it_then_every_process_is_there_with_its_parent() -> None:
+    assert [str(os.getpid()), str(os.getppid())] in [line.split()[:2] for line in _printed_by_ps().splitlines()]

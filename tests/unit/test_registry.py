@@ -15,6 +15,7 @@ from sot_tui.comm.clock import stamp
 from sot_tui.comm.disk import Disk
 from sot_tui.comm.errors import Misuse
 from sot_tui.comm.home import Home, ensure_home
+from sot_tui.comm.reach import listen
 from sot_tui.comm.registry import NotWritten, Registry, Unread, Written, replace
 from sot_tui.comm.registry_lock import Held, Wait, release, take
 from tests.faults.disks import Counting, Failing, Step
@@ -402,3 +403,55 @@ def test_clear_done_when_the_lock_is_held_then_says_why_after_a_second(home: Hom
     outcome = registry.clear_done(home, "a-box", "box")
     assert isinstance(outcome, NotWritten)
     assert outcome.sentence.startswith("ERROR: registry lock ")
+
+
+def test_replace_when_a_test_listens_then_it_comes_through_each_named_point_in_order(home: Home) -> None:
+    """The races of the stress tests are made at these points: one that is not said is a race that is never run."""
+    points: list[str] = []
+    listen(points.append)
+    try:
+        assert isinstance(replace(home, set_summary("x"), Wait.RULED), Written)
+    finally:
+        listen(None)
+    assert [point for point in points if point != "lock.recorded"] == [
+        "lock.taken",
+        "registry.read",
+        "registry.flushed",
+        "registry.renamed",
+        "lock.released",
+    ]
+
+
+class Stuck(Disk):
+    """A disk on which no file takes another's place."""
+
+    def rename(self, old: str, new: str) -> None:
+        raise OSError(errno.EIO, "Input/output error", old, None, new)
+
+
+def test_replace_when_it_cannot_be_renamed_into_place_then_no_temp_file_is_left(home: Home) -> None:
+    before = sorted(os.listdir(home.path))
+    failed = replace(home._replace(disk=Stuck()), set_summary("x"), Wait.RULED)
+    assert failed == NotWritten(
+        "FAILED: the registry update could not be renamed into place (Input/output error), so nothing was written"
+    )
+    assert sorted(os.listdir(home.path)) == before
+    assert book(home) == BOOK
+
+
+def test_forget_row_when_a_row_is_gone_then_its_entries_of_this_box_go_and_no_others() -> None:
+    entries: dict[str, Any] = {
+        "its": {"host": "Box", "workspace_id": "ws-1"},
+        "named": {"host": "box", "workspace_id": ""},
+        "away": {"host": "far", "workspace_id": "ws-1"},
+        "nowhere": {"workspace_id": "ws-1"},
+        "other": {"host": "box", "workspace_id": "ws-2"},
+        "free": {"host": "box"},
+        "odd": ["ws-1"],
+    }
+    found = registry.parse(json.dumps({"agents": entries}).encode())
+    assert found is not None
+    assert registry.forget_row(found, "ws-1", "named", "box")
+    assert list(found.agents) == ["away", "nowhere", "other", "free", "odd"]
+    assert not registry.forget_row(found, "ws-1", "other", "box")
+    assert list(found.agents) == ["away", "nowhere", "other", "free", "odd"]

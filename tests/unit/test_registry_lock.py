@@ -743,6 +743,19 @@ def test_walk_when_a_marker_is_removed_just_then_then_its_name_is_tried_again(wo
     taken(take(world.process(disk), Wait.HEARTBEAT))
 
 
+def test_walk_when_a_marker_vanishes_again_and_again_then_its_name_is_tried_four_times_and_no_more(
+    world: World,
+) -> None:
+    """A server can say "exists" of a name that nobody finds: the walk must end, and the lock stays."""
+    dead = world.dead()
+    world.hold(dead)
+    disk = Refusing("link", world.marker(dead), errno.EEXIST)
+    sentence = refused(take(world.process(disk), Wait.HEARTBEAT))
+    assert "its reclaim marker was removed just then" in sentence
+    assert 99 - disk.times == registry_lock.VANISHED_TRIES + 1
+    assert world.holder() == dead.line
+
+
 # -- a lock that a thread of this process left ------------------------------------------------------------------------
 
 
@@ -900,6 +913,42 @@ def test_turn_when_forked_inside_then_the_child_has_its_own(world: World) -> Non
         os._exit(7 if registry_lock._turn.acquire(blocking=False) else 8)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     release(home, held)
+
+
+# -- who this process is, on which mount -------------------------------------------------------------------------------
+
+
+class Mounted(MountedDisk):
+    """A disk that counts how often its mounts are looked at."""
+
+    looks = 0
+
+    def mount_table(self) -> bytes:
+        self.looks += 1
+        return super().mount_table()
+
+
+def test_self_when_locks_are_taken_then_the_mount_is_looked_at_once_a_second(world: World) -> None:
+    """A mount that has changed must be seen soon; a look for each take would cost more than the take."""
+    disk = Mounted()
+    home, other = world.process(disk), world.process(disk)
+    for passed, looks in ((0.0, 2), (0.5, 2), (0.499, 2), (0.001, 4), (0.9, 4)):
+        world.clock.pass_(passed)
+        for one in (home, other):
+            release(one, taken(take(one, Wait.RULED)))
+        assert disk.looks == looks
+
+
+def test_self_when_one_process_works_on_many_homes_then_few_are_kept_in_mind(tmp_path: Path) -> None:
+    registry_lock._selves.clear()
+    kept = []
+    for number in range(3 * registry_lock.FRESH_HOMES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        home = World(folder).process()
+        release(home, taken(take(home, Wait.RULED)))
+        kept.append(len(registry_lock._selves))
+    assert max(kept) == registry_lock.FRESH_HOMES
 
 
 # -- what lies at the lock's path -------------------------------------------------------------------------------------

@@ -299,3 +299,12 @@ def test_parse_when_nested_past_what_the_daemon_reads_then_is_none_and_what_was_
     if book is not None:
         assert book.agents["a"] is not None
         assert value in data_of(book).decode()
+
+
+def test_parse_when_an_integer_is_as_long_as_python_reads_then_it_is_one_and_counts_exactly() -> None:
+    assert read(b'{"agents":{"a":' + b"9" * 4300 + b"}}").agents["a"] == int("9" * 4300)
+
+
+def test_parse_when_a_plain_value_stands_beside_the_agents_then_it_is_read() -> None:
+    book = read(b'{"protocol_version":7,"name":"x","none":null,"agents":{}}')
+    assert book.version == 7

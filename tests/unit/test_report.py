@@ -10,7 +10,8 @@ import pytest
 from sot_tui.comm import notices, report
 from sot_tui.comm.facts import Verb
 from sot_tui.comm.home import Home
-from sot_tui.comm.report import Marker
+from sot_tui.comm.report import Marker, marker_in
+from sot_tui.comm.text import LINE_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -184,3 +185,10 @@ def test_notice_when_a_prompt_only_looks_close_then_it_is_a_prompt() -> None:
     assert not notices.is_notice("please read the Stop hook feedback: it says")
     assert not notices.is_notice("New sot-comm mail", [HELD])
     assert notices.is_notice(f"x {HELD} y", [HELD])
+
+
+def test_marker_when_its_text_is_as_long_as_a_shown_line_then_it_is_whole_and_a_longer_one_cut() -> None:
+    for length, said in ((LINE_LIMIT, "x" * LINE_LIMIT), (LINE_LIMIT + 1, "x" * (LINE_LIMIT - 1) + "…")):
+        found = marker_in("SITREP: " + "x" * length)
+        assert found is not None
+        assert found.text == said

@@ -12,9 +12,10 @@ import pytest
 
 from sot_tui.cli import VERBS
 from sot_tui.comm import scripts
+from sot_tui.comm.disk import Disk
 from sot_tui.comm.errors import Refused, Unreadable
 from sot_tui.comm.home import Home
-from sot_tui.comm.scripts import RECORD, SCRIPTS, STEWARD, STEWARD_VERBS, Stand, install
+from sot_tui.comm.scripts import RECORD, SCRIPTS, STEWARD, STEWARD_VERBS, Stand, install, standing
 from sot_tui.comm.subagent import SESSION_VERBS
 from tests.faults.disks import Dying, Failing, dies, steps_of
 
@@ -248,3 +249,49 @@ def test_steward_when_an_install_dies_after_any_step_then_it_is_whole_and_record
         install(home, "1.2.3", steward=False)
         assert not bin_of(home).joinpath(STEWARD).exists()
         assert set(SCRIPTS) <= set(os.listdir(bin_of(home)))
+
+
+def test_standing_when_looked_at_then_says_how_they_stand_by_the_rules_of_an_install(home: Home) -> None:
+    assert standing(home, "1.2.3").stand is Stand.MISSING
+    install(home, "1.2.3")
+    assert standing(home, "1.2.3") == (Stand.INSTALLED, str(bin_of(home)), "sot-tui 1.2.3", (), "")
+    assert standing(home, "1.2.4").stand is Stand.OTHER_VERSION
+    bin_of(home).joinpath("comm-join.sh").unlink()
+    assert standing(home, "1.2.3")[::3] == (Stand.INCOMPLETE, ("comm-join.sh",))
+    for name in SCRIPTS:
+        bin_of(home).joinpath(name).unlink(missing_ok=True)
+    assert standing(home, "1.2.3")[::3] == (Stand.MISSING, tuple(sorted(SCRIPTS)))
+    Path(home.path, "VERSION").write_text("0123abc\n")
+    assert standing(home, "1.2.3")[::3] == (Stand.FOREIGN, ("../VERSION",))
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("comm-join.sh", "comm-list.sh", "comm-poll.sh"), "(comm-join.sh, comm-list.sh, comm-poll.sh)"),
+        (
+            ("comm-join.sh", "comm-list.sh", "comm-poll.sh", "comm-send.sh"),
+            "(comm-join.sh, comm-list.sh, comm-poll.sh, ...)",
+        ),
+    ],
+)
+def test_install_when_another_install_is_refused_over_then_three_of_it_are_named_and_more_are_said(
+    home: Home, names: tuple[str, ...], said: str
+) -> None:
+    another_install(home, *names)
+    with pytest.raises(Refused) as refused:
+        install(home, "1.2.3")
+    assert said in refused.value.sentence
+
+
+def test_install_when_the_disk_names_the_file_that_failed_or_none_then_so_does_the_sentence(home: Home) -> None:
+    class Nameless(Disk):
+        def replace(self, draft: str, path: str, data: bytes, mode: int | None = None) -> None:
+            del draft, path, data, mode
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(Unreadable, match="installed: Input/output error; run it again"):
+        install(home._replace(disk=Nameless()), "1.2.3")
+    bin_of(home).joinpath("comm-join.sh").mkdir()
+    with pytest.raises(Unreadable, match=r"installed: Is a directory \(.*comm-join.*\); run it again"):
+        install(home, "1.2.3", force=True)

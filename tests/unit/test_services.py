@@ -6,6 +6,7 @@ import os
 import plistlib
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -289,3 +290,34 @@ def test_doctor_when_no_row_would_outlive_the_daemon_then_a_fault_with_the_very_
     )
     assert said(lingers=True)[1][0] is Level.OK
     assert said(fault="it could not be read")[0][0] is Level.WARN
+
+
+def test_commands_when_said_for_each_manager_then_they_are_its_own() -> None:
+    systemd, launchd = (services.service(environ(), SOTD, name) for name in ("linux", "darwin"))
+    assert (
+        services.start_command(systemd)
+        == "systemctl --user daemon-reload && systemctl --user enable --now sotd.service"
+    )
+    assert services.forget_command(systemd) == "systemctl --user daemon-reload"
+    assert services.start_command(launchd).startswith(f"launchctl bootstrap gui/{os.getuid()} ")
+    assert services.forget_command(launchd) == services.stop_command(launchd)
+    assert services.stop_command(launchd).startswith(f"launchctl bootout gui/{os.getuid()}/")
+
+
+def test_daemon_command_when_none_lies_beside_then_the_first_of_the_search_path_that_is_no_folder_of_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service file must name a place that is the same from wherever the manager starts it."""
+    for name in ("here", "there", "beside"):
+        (tmp_path / name).mkdir()
+    for name in ("here", "there"):
+        (tmp_path / name / "sotd").write_text("#!/bin/sh\n")
+        (tmp_path / name / "sotd").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "beside" / "python"))
+    monkeypatch.setenv("PATH", f"here::{tmp_path}/none:{tmp_path}/there")
+    assert services.daemon_command() == f"{tmp_path}/there/sotd"
+    (tmp_path / "there" / "sotd").chmod(0o644)
+    assert services.daemon_command() == ""
+    (tmp_path / "beside" / "sotd").symlink_to(tmp_path / "here" / "sotd")
+    assert services.daemon_command() == f"{tmp_path}/beside/sotd"
