@@ -108,7 +108,7 @@ class Frame(NamedTuple):
         """How many raw bytes follow the frame's line."""
         blob = self.payload.get("blob") if isinstance(self.payload, dict) else None
         size = blob.get("len") if isinstance(blob, dict) else None
-        return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0
+        return max(size, 0) if isinstance(size, int) and not isinstance(size, bool) else 0
 
 
 class _Transport(Protocol):

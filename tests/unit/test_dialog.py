@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sot_tui.wake import dialog
+from sot_tui.wake.terminal import Terminal
 from tests.unit.test_terminal_recordings import INDEX
 
 PLAIN = ("Allow Bash?", "", "  rm -r build", "", "❯ 1. Yes", "  2. No")
@@ -131,3 +132,84 @@ def test_dialog_when_the_screen_is_of_many_lines_then_those_far_above_are_left_o
     found = dialog.found([f"line {number}" for number in range(200)] + list(PLAIN))
     assert found is not None
     assert len(found.lines) == dialog.MOST_LINES + 2
+
+
+def test_dialog_when_it_is_taller_than_its_text_then_no_empty_line_is_at_its_ends() -> None:
+    border = "────────────"
+    found = dialog.found((border, "", "  ", *PLAIN, "", border, "later"))
+    assert found is not None
+    assert found.lines == PLAIN
+
+
+def test_dialog_when_text_follows_behind_a_gap_then_it_is_no_part_of_it() -> None:
+    found = dialog.found((*PLAIN, "", "", "later", "words"))
+    assert found is not None
+    assert (found.lines, found.keys) == (PLAIN, ("1", "2"))
+
+
+# -- which one waits, as the wake sees it ------------------------------------------------------------------------------
+
+RULE = "─" * 60
+MENU = (RULE, " Bash command", "", "   git push", "", " Do you want to proceed?", " ❯ 1. Yes", "   2. No")
+HINT = "   Esc to cancel · Tab to amend"
+
+
+def read(*lines: str) -> dialog.Waiting | None:
+    terminal = Terminal(60, 30)
+    terminal.feed("\r\n".join(lines).encode(), 0.0)
+    return dialog.read(terminal.snapshot(0.0))
+
+
+def test_waiting_when_hints_stand_below_its_options_then_as_many_lines_as_hints_have_and_no_more() -> None:
+    waits = dialog.Waiting(dialog.Kind.PERMISSION, "Bash command")
+    assert read(*MENU, "", HINT) == waits
+    assert read(*MENU, "", "", "", "", "", "", HINT) == waits
+    assert read(*MENU, "", "a", "b", "c", "Esc to cancel") == waits
+    assert read(*MENU, "", "a", "b", "c", "d", "Esc to cancel") is None
+    assert read(*MENU, "    a", "    b", "    c", "    d", "    e", "Esc to cancel") == waits
+    assert read(*MENU, "   a", "   b", "   c", "   d", "Esc to cancel") is None
+    assert read(*MENU) is None
+
+
+def test_waiting_when_the_menu_has_one_option_then_it_is_no_menu_and_only_some_kinds_need_none() -> None:
+    assert read(*MENU[:-1], HINT) is None
+    assert read(RULE, " Accessing workspace:", "", " Is it yours?", " ❯ 1. Yes", HINT) == dialog.Waiting(
+        dialog.Kind.TRUST, "Accessing workspace:"
+    )
+
+
+def test_waiting_when_words_of_a_kind_stand_far_below_its_heading_then_they_are_its_matter() -> None:
+    matter = (" Bash command", "", "   a", "   b", "   c", "   Auto mode", "", " Do you want to proceed?")
+    options = (" ❯ 1. Yes", "   2. No", HINT)
+    assert read(RULE, *matter, *options) == dialog.Waiting(dialog.Kind.PERMISSION, "Bash command")
+    heading = (" Enable auto mode?", "", "   a")
+    assert read(RULE, *heading, *options) == dialog.Waiting(dialog.Kind.AUTO_MODE, "Enable auto mode?")
+
+
+def test_waiting_when_it_is_a_plan_then_its_heading_names_it_and_else_what_it_asks() -> None:
+    options = (" ❯ 1. Yes", "   2. No", HINT)
+    plan = (RULE, " Ready to code?", "", "   a plan", "", " Would you like to go on?", *options)
+    assert read(*plan) == dialog.Waiting(dialog.Kind.PLAN, "Ready to code?")
+    other = (RULE, " Fetch", "", "   a page", "", " Do you want to fetch this?", *options)
+    assert read(*other) == dialog.Waiting(dialog.Kind.PERMISSION, "Do you want to fetch this?")
+
+
+def test_waiting_when_codex_asks_leave_then_the_nearest_question_above_that_is_no_reason_names_it() -> None:
+    options = ("› 1. Yes", "  2. No", "", APPROVAL)
+    approval = dialog.Waiting(dialog.Kind.PERMISSION, "Run this command?")
+    assert read("Would it?", "Run this command?", "Reason: may I?", "", *options) == approval
+    assert read("words", "", *options) == dialog.Waiting(dialog.Kind.PERMISSION, "approval")
+    assert read("words", "  1. Yes", "  2. No", "", APPROVAL) is None
+    question = dialog.Waiting(dialog.Kind.QUESTION, "Which one?")
+    assert read("Question 1/2", "Which one?", "", *options[:-1], "enter to submit answer") == question
+    assert read("") is None
+
+
+def test_looks_when_two_in_a_row_agree_then_and_only_then_it_has_changed() -> None:
+    one, other = (dialog.Waiting(dialog.Kind.PERMISSION, line) for line in ("one", "other"))
+    looks = dialog.Looks()
+    settled = []
+    for seen in (one, one, other, one, other, other, None, other, None, None):
+        looks = looks.after(seen)
+        settled.append(looks.settled)
+    assert settled == [None, one, one, one, one, other, other, other, other, None]

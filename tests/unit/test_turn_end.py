@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from sot_tui.comm import registry, scratch, turn_end, turns
+from sot_tui.comm import notices, registry, scratch, turn_end, turns
 from sot_tui.comm.disk import Disk
 from tests.joined import KEY, MAIL, JoinedSession
 from tests.sessions import Above
@@ -113,6 +114,48 @@ def test_turn_when_nothing_can_be_remembered_then_it_is_held_once_and_not_for_ev
     assert session.held() == MAIL
     assert session.ended(held_before=True) == ()
     assert session.h["state"] == "done"
+
+
+class _FullForMail(Above):
+    """A disk on which what is remembered of mail cannot be written, and the rest can."""
+
+    def open(self, path: str, flags: int) -> int:
+        if "/state/.mail-" in path and flags & 3:
+            raise OSError(28, "No space left on device", path)
+        return super().open(path, flags)
+
+
+def test_turn_when_only_a_part_can_be_remembered_then_nothing_of_it_stays_and_the_turn_goes_on(
+    session: JoinedSession,
+) -> None:
+    Path(session.home.inbox_lock("h")).mkdir()
+    session.share_locks()
+    session.facts()
+    session.mail("peer")
+    session.home = session.home._replace(disk=_FullForMail())
+    assert session.ended(held_before=True) == ()
+    assert not [name for name in os.listdir(session.home.scratch) if "tick" in name]
+
+
+def test_turn_when_an_earlier_one_was_held_and_never_ended_then_its_notices_are_none_of_this_one(
+    session: JoinedSession,
+) -> None:
+    notices.tell(session.home, KEY, "of an earlier turn")
+    session.mail("peer")
+    assert session.held() == MAIL
+    assert notices.told(session.home, KEY) == [MAIL]
+
+
+def test_running_when_a_turn_was_begun_then_it_is_its_own_session_s_alone_until_it_ends(session: JoinedSession) -> None:
+    home, slot = session.home, session.who_am_i().self_file
+    turns.begin(home, slot, "", "user")
+    assert turns.running(home, slot, "") is None
+    turns.begin(home, slot, KEY, "machine")
+    assert turns.running(home, slot, KEY) == turns.Turn("machine", session.ago(0))
+    assert turns.running(home, slot, "other") is None
+    assert turns.running(home, slot, "") is None
+    turns.end(home, slot)
+    assert turns.running(home, slot, KEY) is None
 
 
 def test_hold_when_it_could_not_be_told_then_nothing_is_remembered_of_it(session: JoinedSession) -> None:

@@ -18,6 +18,7 @@ from sot_tui.comm.endpoints import Remote
 from sot_tui.comm.errors import Misuse
 from sot_tui.comm.wire import Answer, Caller, NoAnswer
 from tests.peer import EVENT, MISMATCH, TWO_ACCOUNTS, Peer, line
+from tests.seams import JumpingClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -315,3 +316,104 @@ def test_ask_when_there_is_no_ssh_then_it_says_so(monkeypatch: pytest.MonkeyPatc
     assert found == NoAnswer(
         "the daemon did not answer at ssh:hub: ssh could not be started: No such file or directory", unsent=True
     )
+
+
+# -- frames, and the ways they go --------------------------------------------------------------------------------------
+
+
+def test_encode_when_there_is_a_revision_then_it_is_said_and_else_not() -> None:
+    assert wire.encode(1, "evt", "x", {}, 0) == b'{"v":1,"id":1,"kind":"evt","op":"x","rev":0,"payload":{}}\n'
+    assert wire.encode(1, "evt", "x", {}) == b'{"v":1,"id":1,"kind":"evt","op":"x","payload":{}}\n'
+
+
+@pytest.mark.parametrize(
+    ("number", "read"), [("0", 0), (str(2**64 - 1), 2**64 - 1), (str(2**64), -1), ("-1", -1), ("true", -1), ("1.0", -1)]
+)
+def test_decode_when_a_request_has_a_number_then_only_one_of_64_bits_counts(number: str, read: int) -> None:
+    frame = wire.decode(f'{{"v":1,"id":{number},"kind":"req","op":"x","payload":{{}}}}'.encode())
+    assert frame is not None
+    assert frame.number == read
+
+
+@pytest.mark.parametrize(("length", "bytes_"), [(7, 7), (1, 1), (0, 0), (-1, 0), (True, 0), ("7", 0), (None, 0)])
+def test_frame_when_a_blob_follows_then_its_length_is_a_whole_number_of_bytes(length: object, bytes_: int) -> None:
+    assert wire.Frame("evt", "x", {"blob": {"len": length}}).blob_bytes == bytes_
+
+
+def test_hello_when_a_comm_home_is_known_then_only_this_box_s_daemon_is_told_of_it(peer: Peer) -> None:
+    """Another box's daemon has another comm home, by another path or by the same."""
+    me = ME._replace(comm_home="/h/comm")
+    assert wire.ask(SystemClock(), peer.endpoint, me, "ping", {}, 10.0) == Answer(OK)
+    assert b'"comm_home":"/h/comm"' in peer.burst[0]
+    assert b"comm_home" not in wire.hello(ME)
+    assert b"comm_home" not in wire._hello(me, "ssh:hub")
+
+
+class Given:
+    """A way on which these bytes come, and then nothing more."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = list(parts)
+
+    def send(self, data: bytes, seconds: float) -> None:
+        raise AssertionError(f"nothing is sent here: {len(data)} bytes in {seconds} s")
+
+    def receive(self, seconds: float) -> bytes:
+        assert seconds > 0
+        return self.parts.pop(0) if self.parts else b""
+
+    def close(self) -> str:
+        return ""
+
+
+@pytest.mark.parametrize(("longer", "frames"), [(0, 2), (1, 0)])
+def test_frames_when_a_line_is_as_long_as_a_frame_may_be_then_it_is_one_and_a_longer_one_ends_them(
+    longer: int, frames: int
+) -> None:
+    """Daemon wire 2: a frame is 1 MiB at most, its newline not counted."""
+    bare = len(wire.encode(1, "res", "x", {"t": ""})) - 1
+    long = wire.encode(1, "res", "x", {"t": "y" * (wire.FRAME_LIMIT - bare + longer)})
+    got = wire._frames(SystemClock(), Given(long, line("res", "ping", OK)), SystemClock().monotonic() + 60)
+    assert len(list(got)) == frames
+
+
+def test_shown_when_a_payload_is_as_long_as_a_quote_then_it_is_whole_and_a_longer_one_cut() -> None:
+    assert wire.shown("x" * 198) == '"' + "x" * 198 + '"'
+    assert wire.shown("x" * 199) == '"' + "x" * 199 + "…"
+
+
+def test_socket_when_it_sends_or_receives_then_each_waits_no_longer_than_it_is_given() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        here.settimeout(60)
+        way = wire._Socket(here)
+        way.send(b"x", 5.0)
+        assert here.gettimeout() == 5.0
+        there.sendall(b"y")
+        assert way.receive(7.0) == b"y"
+        assert here.gettimeout() == 7.0
+        with pytest.raises(TimeoutError):
+            way.receive(0.01)
+
+
+def test_connected_when_its_queue_is_full_and_the_window_is_over_then_it_waits_no_more(comm_home: Path) -> None:
+    path, clock = comm_home.parent / "d.sock", JumpingClock()
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as other:
+        listener.bind(str(path))
+        listener.listen(0)
+        other.connect(str(path))
+        assert isinstance(wire.connected(clock, str(path), clock.monotonic()), str)
+        assert clock.slept == []
+
+
+def test_bridge_when_nothing_comes_then_it_is_waited_for_no_longer_than_is_given(
+    ssh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ssh.parent.joinpath("ssh").write_text("#!/bin/sh\nexec sleep 5\n")
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    bridge = wire._Bridge(SystemClock(), Remote("hub", ""))
+    try:
+        with pytest.raises(TimeoutError):
+            bridge.receive(0.01)
+    finally:
+        bridge.close()

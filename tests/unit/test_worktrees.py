@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+from typing import TYPE_CHECKING
 
 import pytest
 
-from sot_tui.comm import worktrees
+from sot_tui.comm import registry, worktrees
 from sot_tui.comm.worktrees import Changes, Mark, State, Tree, counted, is_shortname, parsed, why_kept
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FREE = State(
     Tree("/p/worktrees/repo-wt-x", "wt/x", "b" * 40), "x", Mark("main", "a" * 40), "main", Changes(), 0, 2, "", (), ()
@@ -123,3 +128,31 @@ def test_worktree_when_only_ignored_files_are_left_then_a_word_lets_them_go() ->
 def test_worktree_when_this_session_stands_in_it_then_it_stays(cwd: str) -> None:
     assert why_kept(FREE, cwd, named=True, ignored=True) == "this session stands in it"
     assert why_kept(FREE, "/p/worktrees/repo-wt-xy", named=True, ignored=True) == ""
+
+
+@pytest.mark.parametrize(("ahead", "merged"), [(None, None), (0, True), (1, False)])
+def test_merged_when_git_did_not_say_then_it_is_not_known(ahead: int | None, merged: bool | None) -> None:
+    assert FREE._replace(ahead=ahead).merged is merged
+
+
+@pytest.mark.parametrize(
+    ("names", "what"),
+    [([], ""), (["HEAD", "index"], ""), (["HEAD", "MERGE_HEAD"], "a merge"), (["rebase-merge"], "a rebase")],
+)
+def test_busy_when_git_has_left_a_file_of_it_then_that_goes_on(names: list[str], what: str) -> None:
+    assert worktrees.busy_with(names) == what
+
+
+def test_joined_when_entries_name_folders_then_those_of_this_very_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    entries = {
+        "a": {"root": str(tmp_path)},
+        "b": {"root": f"{tmp_path}/x"},
+        "c": {},
+        "d": [],
+        "e": {"root": str(tmp_path)},
+    }
+    book = registry.parse(json.dumps({"agents": entries}).encode())
+    assert book is not None
+    assert worktrees.joined_from(book, str(tmp_path)) == ("a", "e")
+    assert worktrees.joined_from(book, str(tmp_path / "link")) == ("a", "e")
