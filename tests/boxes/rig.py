@@ -240,7 +240,9 @@ class Box:
         log = self.own / "sotd.out"
         with log.open("wb") as out:
             started = self.start("sotd", "run", stdout=out, stderr=out)
-        until(lambda: b"sotd: serving " in log.read_bytes(), f"{self.name}'s daemon serves: {log.read_bytes()!r}")
+        serves = b"sotd: serving "
+        until(lambda: serves in log.read_bytes() or started.poll() is not None, f"{self.name}'s daemon serves", 60)
+        assert serves in log.read_bytes(), log.read_bytes()
         return started
 
     def signal(self, started: subprocess.Popen[bytes], number: int) -> None:

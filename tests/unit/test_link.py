@@ -7,6 +7,7 @@ then does it file the offer by the rules of route 1, and it never offers or forw
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -413,6 +414,29 @@ async def test_link_when_ssh_will_not_end_then_it_is_made_to(comm_home: Path, hu
     async with kept(home_at(comm_home)) as one:
         await one.until(lambda: said.exists() and said.read_text().strip())
     await one.until(lambda: is_gone(int(said.read_text())))
+
+
+async def test_link_when_more_comes_than_is_read_then_its_pipes_are_closed_with_it(comm_home: Path, hub: Hub) -> None:
+    """A pipe that outlived the loop ended the daemon with a traceback; until then each try left three behind."""
+    ssh_is(hub, "while :; do printf '%0100000d' 0; printf '%01000d' 0 >&2; done")
+    gc.collect()
+    gc.disable()
+    try:
+        before = pipes()
+        async with kept(home_at(comm_home)) as one:
+            await one.until(lambda: len(one.faults) >= 3)
+        await one.until(lambda: pipes() <= before)
+    finally:
+        gc.enable()
+
+
+def pipes() -> set[str]:
+    """Return the pipes that this process has open."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):
+            found.add(os.readlink(f"/proc/self/fd/{name}"))
+    return {name for name in found if name.startswith(("pipe:", "socket:"))}
 
 
 # -- offers -----------------------------------------------------------------------------------------------------------
