@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import subprocess
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench.measure import Figure
+from bench.measure import Figure, together
 from sot_tui.comm import frames, inbox, mounts
 from sot_tui.comm.home import Home, ensure_home
 
@@ -64,18 +63,8 @@ def figures(folder: Path) -> Iterator[Figure]:
 
 def _eight(kind: str, comm: str) -> float:
     """Let eight processes file into one inbox; return the seconds from the first one's begin to the last one's end."""
-    words = [sys.executable, "-c", _WRITER, kind, comm]
-    writers = [
-        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(_WRITERS)
-    ]
-    for writer in writers:
-        assert writer.stdout is not None
-        writer.stdout.readline()
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-    said = [tuple(map(float, writer.communicate(timeout=300)[0].split())) for writer in writers]
+    outs = together(_WRITERS, [sys.executable, "-c", _WRITER, kind, comm])
+    said = [tuple(map(float, out.split())) for out in outs]
     return max(end for _, end in said) - min(begin for begin, _ in said)
 
 

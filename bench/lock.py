@@ -9,12 +9,11 @@ from __future__ import annotations
 import itertools
 import json
 import statistics
-import subprocess
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench.measure import Figure
+from bench.measure import Figure, together
 from sot_tui.comm.home import Home, ensure_home
 
 if TYPE_CHECKING:
@@ -70,16 +69,6 @@ def _waited(path: str) -> float:
 
 def _turns(path: str) -> list[tuple[float, float, float]]:
     """Let the writers at it; return each turn, in order: when it began, when it was over, since when it was wanted."""
-    words = [sys.executable, "-c", _WRITER, path, str(_HELD_SECS), str(_SECS)]
-    writers = [
-        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(_WRITERS)
-    ]
-    for writer in writers:
-        assert writer.stdout is not None
-        writer.stdout.readline()
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-    said = [json.loads(writer.communicate(timeout=_SECS + 30)[0]) for writer in writers]
+    outs = together(_WRITERS, [sys.executable, "-c", _WRITER, path, str(_HELD_SECS), str(_SECS)])
+    said = [json.loads(out) for out in outs]
     return sorted((began, over, wanted) for turns in said for began, over, wanted in turns)

@@ -7,6 +7,7 @@ beside it, for a figure without its spread says little. Nothing here fails: a pe
 from __future__ import annotations
 
 import statistics
+import subprocess
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,6 +71,8 @@ def _measured(work: Callable[[], float | None]) -> float:
     return time.perf_counter() - began if said is None else said
 
 
+_TOGETHER_SECS = 300
+"""Seconds after which what was begun together counts as hanging."""
 SCALES = {"ms": 1000.0, "%": 100.0}
 """What a sample is multiplied by to be of a target's unit; any other unit is a count."""
 
@@ -95,3 +98,19 @@ def judged(taken: Taken) -> Judged:
 def _said(target: str) -> tuple[int, list[str]]:
     first, _, rest = target.partition(" ")
     return (int(first[1:]), rest.split()) if first.startswith("p") else (0, target.split())
+
+
+def together(count: int, words: list[str]) -> list[str]:
+    """Start a command so many times, let all of them begin at once, and return what each has said.
+
+    Each says a line when it is ready, and begins when it is told one.
+    """
+    begun = [subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(count)]
+    for one in begun:
+        assert one.stdout is not None
+        one.stdout.readline()
+    for one in begun:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    return [one.communicate(timeout=_TOGETHER_SECS)[0] for one in begun]

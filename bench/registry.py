@@ -28,7 +28,7 @@ def figures(folder: Path) -> Iterator[Figure]:
     folder.mkdir()
     for home in homes:
         ensure_home(home)
-        written = replace(home, _fill, Wait.RULED)
+        written = replace(home, partial(fill, _AGENTS), Wait.RULED)
         assert isinstance(written, Written), written
     bare = partial(_rename, str(folder / "bare.json"), (folder / "comm" / "registry.json").read_bytes())
     name = f"registry replaces, {_AGENTS} agents"
@@ -36,10 +36,11 @@ def figures(folder: Path) -> Iterator[Figure]:
     yield Figure(f"{name}, read anew", partial(_replace, homes), bare, _REPLACES, ">= 0.8")
 
 
-def _fill(registry: Registry) -> bool:
-    for number in range(_AGENTS):
-        registry.agents[f"project-{number}-box"] = {
-            "host": "box",
+def fill(agents: int, registry: Registry, box: str = "box") -> bool:
+    """Put so many sessions at work into a registry."""
+    for number in range(agents):
+        registry.agents[f"project-{number}-{box}"] = {
+            "host": box,
             "workspace_id": f"ws-{number:08x}",
             "repo": f"project-{number}",
             "root": f"/home/person/src/project-{number}",

@@ -21,6 +21,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bench.registry import fill
 from sot_tui.comm.disk import Disk
 from sot_tui.comm.heartbeat import TICK_S
 from sot_tui.comm.home import Home, ensure_home
@@ -209,7 +210,7 @@ def measured(folder: Path) -> tuple[Hold, dict[int, int]]:
         homes = [Home(str(folder / f"{handles}-{name}"), disk=disk) for name in "ab"]
         for home in homes:
             ensure_home(home)
-            _written(home, partial(_fill, handles))
+            _written(home, partial(fill, handles))
         samples = []
         for number in range(20):
             disk.steps.clear()
@@ -228,28 +229,8 @@ def _written(home: Home, change: Callable[[Registry], bool]) -> None:
         raise SystemExit(f"the registry could not be written: {outcome}")
 
 
-def _fill(handles: int, book: Registry) -> bool:
-    for number in range(handles):
-        book.agents[f"project-{number}-box{number // HANDLES_PER_BOX}"] = {
-            "host": f"box{number // HANDLES_PER_BOX}",
-            "workspace_id": f"ws-project-{number:08x}",
-            "repo": f"project-{number}",
-            "root": f"/home/person/src/project-{number}",
-            "expertise": ["files", "rust-backend"],
-            "status": "idle",
-            "joined": "2026-05-29T18:00:00Z",
-            "last_seen": "2026-05-29T18:04:00Z",
-            "state": "working",
-            "summary": "rebuilding backend and its suite",
-            "status_at": "2026-05-29T18:04:00Z",
-            "floor": "user",
-            "note": "rebuilding backend and its suite",
-        }
-    return True
-
-
 def _stamp(number: int, book: Registry) -> bool:
-    book.agents["project-7-box0"]["last_seen"] = f"2026-05-29T18:{number:02}:00Z"
+    book.agents["project-7-box"]["last_seen"] = f"2026-05-29T18:{number:02}:00Z"
     return True
 
 
