@@ -326,8 +326,8 @@ def _is_asked(text: str) -> bool:
 
 def _codex(lines: Sequence[str]) -> Waiting | None:
     """Return the dialog of a Codex screen, whose frame is the end of the screen."""
-    end = max((row for row, line in enumerate(lines) if line), default=-1)
-    if end < 0 or not _CODEX_ENDS.search(lines[end]):
+    end = max((row for row, line in enumerate(lines) if line), default=0)
+    if not _CODEX_ENDS.search(lines[end]):
         return None
     marked = next((row for row in range(end, -1, -1) if _CODEX_MARKED.match(lines[row])), None)
     if marked is None:

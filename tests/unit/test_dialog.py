@@ -213,3 +213,22 @@ def test_looks_when_two_in_a_row_agree_then_and_only_then_it_has_changed() -> No
         looks = looks.after(seen)
         settled.append(looks.settled)
     assert settled == [None, one, one, one, one, other, other, other, other, None]
+
+
+def test_waiting_when_its_options_have_no_numbers_then_their_margin_tells_them() -> None:
+    top = (RULE, " Bash command", "", " Do you want to proceed?", " ❯ Yes")
+    waits = dialog.Waiting(dialog.Kind.PERMISSION, "Bash command")
+    more = "     and so on"
+    assert read(*top, "   No", HINT.strip()) == waits
+    assert read(*top, more, more, more, "   No", HINT.strip()) == waits
+    assert read(*top, more, more, more, more, "   No", HINT.strip()) is None
+    assert read(*top, more, HINT.strip()) is None
+
+
+def test_waiting_when_a_rule_is_the_screen_s_last_line_then_no_dialog_goes_on_below_it() -> None:
+    lines = (*MENU, HINT, RULE)
+    terminal = Terminal(60, len(lines))
+    terminal.feed("\r\n".join(lines).encode(), 0.0)
+    assert dialog.read(terminal.snapshot(0.0)) is None
+    goes_on = (RULE, " Bash command", "", " Do you want to proceed?", " ❯ 1. Yes", RULE, "   2. No", HINT)
+    assert read(*goes_on) == dialog.Waiting(dialog.Kind.PERMISSION, "Bash command")

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from sot_tui.wake.cells import BLANK, Cell
+from sot_tui.wake.grid import Grid
 from sot_tui.wake.terminal import KEYPAD, MOUSE_DRAGS, MOUSE_SGR, PASTE, Screen, Terminal
 
 COLUMNS, LINES = 20, 6
@@ -91,6 +92,79 @@ TABLE = {
     "a\x1b[" + "1;" * 400 + "mb": ("ab", (2, 0)),
     "a\x1b日b": ("a日b", (4, 0)),
     "a\x1b[1日b": ("a日b", (4, 0)),
+    # at the right edge, with and without going on in the next row
+    "\x1b[?7l" + "x" * 20 + "\x1b[?7hy": ("x" * 19 + "y", (19, 0)),
+    "\x1b[?7l" + "x" * 18 + "日": ("x" * 18 + "日", (19, 0)),
+    "\x1b[?7l" + "x" * 18 + "日\x1b[?7hy": ("x" * 18 + " y", (19, 0)),
+    "\x1b[?7l" + "x" * 19 + "日y": ("x" * 19 + "y", (19, 0)),
+    "x" * 20 + "\x1b[?7l\x1b[4hy": ("x" * 19 + "y", (19, 0)),
+    "x" * 18 + "日": ("x" * 18 + "日", (19, 0)),
+    # a wide character of which a half is written over
+    "日本x\x1b[1;2H語": (" 語 x", (3, 0)),
+    "日本x\x1b[1;1H語": ("語本x", (2, 0)),
+    "日本x\x1b[1;2Hab": (" ab x", (3, 0)),
+    "日本x\x1b[1;2Ha": (" a本x", (2, 0)),
+    # characters and rows put in and taken out
+    "abc\x1b[1;1H\x1b[4hX": ("Xabc", (1, 0)),
+    "a日b\x1b[1;3H\x1b[4hX": ("a X b", (3, 0)),
+    "abc\x1b[1;2H\x1b[2@": ("a  bc", (1, 0)),
+    "abcd\x1b[1;2H\x1b[2P": ("ad", (1, 0)),
+    "abcd\x1b[1;2H\x1b[2X": ("a  d", (1, 0)),
+    "a日本b\x1b[1;3H\x1b[2P": ("a  b", (2, 0)),
+    "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[2;1H\x1b[L": ("a||b|d", (0, 1)),
+    "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[3;1H\x1b[L": ("a|b||d", (0, 2)),
+    "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[1;1H\x1b[L": ("a|b|c|d", (0, 0)),
+    "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[4;1H\x1b[L": ("a|b|c|d", (0, 3)),
+    "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[2;1H\x1b[M": ("a|c||d", (0, 1)),
+    "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[3;1H\x1b[M": ("a|b||d", (0, 2)),
+    "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[1;1H\x1b[M": ("a|b|c|d", (0, 0)),
+    "a\r\nb\r\nc\r\nd\x1b[2;3r\x1b[4;1H\x1b[M": ("a|b|c|d", (0, 3)),
+    "a\r\nb\r\nc\r\nd\x1b[1;2r\x1b[9M": ("||c|d", (0, 0)),
+    "a\x1b[Tb": (" b|a", (2, 0)),
+    "日b\x1b[1;2H\x1b[@": ("   b", (1, 0)),
+    "x" * 18 + "日\x1b[1;1H\x1b[@": (" " + "x" * 18, (0, 0)),
+    "a日b\x1b[1;1H\x1b[2P": (" b", (0, 0)),
+    # rows erased, in part and whole
+    "日x\x1b[1;2H\x1b[K": ("", (1, 0)),
+    "abc\x1b[1;2H\x1b[K": ("a", (1, 0)),
+    "abc\x1b[1;2H\x1b[1K": ("  c", (1, 0)),
+    "abc\x1b[1;2H\x1b[2K": ("", (1, 0)),
+    "a\r\nbcd\r\ne\x1b[2;2H\x1b[J": ("a|b", (1, 1)),
+    "a\r\nbcd\r\ne\x1b[2;2H\x1b[1J": ("|  d|e", (1, 1)),
+    # up and down, and the region
+    "a\x1b[20h\nb": ("a|b", (1, 1)),
+    "a\nb": ("a| b", (2, 1)),
+    "\x1b[3;5r\x1b[2;1H\x1bMx": ("x", (1, 0)),
+    "\x1b[3;5ra\x1bMb": ("ab", (2, 0)),
+    "a\x1bMb": (" b|a", (2, 0)),
+    "\x1b[3;3rx": ("x", (1, 0)),
+    "ab\x1b[3;3rx": ("abx", (3, 0)),
+    "ab\x1b[3;4rx": ("xb", (1, 0)),
+    "\x1b[2;4r\x1b[3;1H\x1b[9Ax": ("|x", (1, 1)),
+    "\x1b[2;4r\x1b[2;1H\x1b[9Ax": ("|x", (1, 1)),
+    "\x1b[2;4r\x1b[1;1H\x1b[9Ax": ("x", (1, 0)),
+    "\x1b[2;4r\x1b[6;1H\x1b[9Ax": ("|x", (1, 1)),
+    "\x1b[2;4r\x1b[3;1H\x1b[9Bx": ("|||x", (1, 3)),
+    "\x1b[2;4r\x1b[4;1H\x1b[9Bx": ("|||x", (1, 3)),
+    "\x1b[2;4r\x1b[5;1H\x1b[9Bx": ("|||||x", (1, 5)),
+    "\x1b[2;4r\x1b[?6h\x1b[9;1Hx": ("|||x", (1, 3)),
+    "x" * 20 + "\x1b[By": ("x" * 20 + "|" + " " * 19 + "y", (19, 1)),
+    "ab\r\ncd\x1b[Fx": ("xb|cd", (1, 0)),
+    "ab\x1b[Ex": ("ab|x", (1, 1)),
+    # tab stops
+    "\x1b[1;17H\x1b[ZX": (" " * 8 + "X", (9, 0)),
+    "\x1b[1;17H\tx\x1b[Zy": (" " * 16 + "y  x", (17, 0)),
+    "a\x1b[3g\tx": ("a" + " " * 18 + "x", (19, 0)),
+    "\x1b[1;4H\x1bH\r\tx\ty": ("   x    y", (9, 0)),
+    "\x1b[1;9H\x1b[g\r\tx": (" " * 16 + "x", (17, 0)),
+    "a\tb\tc\x1b[2ZX": ("a       X       c", (9, 0)),
+    "a\tb\tc\x1b[9ZX": ("X       b       c", (1, 0)),
+    # what a soft reset and a cursor that was never kept put back
+    "\x1b(0q\x1b[!pq": ("─q", (2, 0)),
+    "abc\x1b7\x1b[!p\r\nx\x1b8y": ("ybc|x", (1, 0)),
+    "\x1b[1;4Hab\x1b8x": ("x  ab", (1, 0)),
+    "\x1b[2;4r\x1b[?6h\x1b7\x1b[?6l\x1b8\x1b[1;1Hx": ("|x", (1, 1)),
+    "\x1b7\x1b[2;4r\x1b[?6h\x1b8\x1b[1;1Hx": ("x", (1, 0)),
 }
 
 
@@ -483,6 +557,7 @@ def test_wrapped_when_text_goes_past_the_edge_then_its_row_goes_on_and_no_other(
     assert wrapped(b"abcdef\r\nxy\r\nabcd") == ((4, 0, 0, 0), [])
     assert wrapped("abc日本語".encode()) == ((3, 4, 0, 0), [])
     assert wrapped(b"ab  ef") == ((4, 0, 0, 0), [])
+    assert wrapped(b"abcdef\x1b[Habcd\x1b[K") == ((4, 0, 0, 0), [])  # nothing is erased behind the edge
 
 
 def test_wrapped_when_its_rows_scroll_off_then_history_says_it_too() -> None:
@@ -527,3 +602,56 @@ def test_wrapped_when_the_screen_is_made_narrower_then_what_was_cut_joins_nothin
 def test_wrapped_when_rows_come_back_from_history_then_they_still_go_on() -> None:
     assert wrapped(b"abcdefghij", (4, 1), (4, 3)) == ((4, 4, 0), [])
     assert wrapped(b"abcdefghij\x1b[2A", (4, 1), (4, 3)) == ((0, 0, 0), [])
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(2, 2), (2, 1)])
+def test_wide_character_when_it_is_as_wide_as_the_screen_then_it_is_shown(columns: int, lines: int) -> None:
+    assert rows(shown("日", columns, lines)) == "日"
+
+
+def test_cells_when_a_mark_is_heaped_on_one_then_each_counts_as_made() -> None:
+    """What is made is what bounds the history: a cell that is not counted is one that may be held for ever."""
+    grid = Grid(20, 6, 10)
+    grid.draw("e")
+    made = grid.palette.made
+    grid.draw("\u0301")
+    grid.draw("\u0302")
+    assert grid.palette.made == made + 2
+
+
+def test_resize_when_columns_come_then_the_new_ones_alone_have_stops_of_their_own() -> None:
+    terminal = Terminal(16, 4)
+    terminal.feed(b"\x1b[3g", 0.0)
+    terminal.resize(32, 4)
+    terminal.feed(b"\tx\ty", 0.0)
+    assert rows(terminal.snapshot(0.0)) == " " * 16 + "x" + " " * 7 + "y"
+
+
+@pytest.mark.parametrize("columns", [5, 6, 7, 20, 80, 81])
+def test_history_when_a_row_was_mostly_blank_then_its_text_and_its_looks_come_back_whole(columns: int) -> None:
+    terminal = Terminal(columns, 2)
+    terminal.feed(b"ab\r\n\x1b[44m\x1b[K\x1b[m\r\n" + b"x" * columns + b"\r\n\r\n", 0.0)
+    kept = terminal.history_rows(0, 3)
+    assert ["".join(cell.data for cell in row).rstrip() for row in kept] == ["ab", "", "x" * columns]
+    assert [cell.bg for cell in kept[1]] == ["blue"] * columns
+    assert len(kept[0]) == columns
+
+
+@pytest.mark.parametrize(
+    ("columns", "before", "size", "after", "shows"),
+    [
+        pytest.param(24, b"", 16, b"\t\tx", " " * 15 + "x", id="a stop at the new edge is none"),
+        pytest.param(24, b"x" * 24 + b"\x1bH", 40, b"\r\x1b[3g\tx", "x" * 24 + " " * 15 + "x", id="all are cleared"),
+        pytest.param(
+            20, b"\x1b[3g" + b"x" * 20 + b"\x1bH", 30, b"\r\tx", "x" * 20 + " " * 4 + "x", id="none behind the edge"
+        ),
+    ],
+)
+def test_tab_when_the_screen_had_another_width_then_a_stop_is_inside_it(
+    columns: int, before: bytes, size: int, after: bytes, shows: str
+) -> None:
+    terminal = Terminal(columns, 4)
+    terminal.feed(before, 0.0)
+    terminal.resize(size, 4)
+    terminal.feed(after, 0.0)
+    assert rows(terminal.snapshot(0.0)) == shows
