@@ -222,13 +222,21 @@ def test_home_when_two_boxes_share_it_then_each_sends_to_the_other_and_doctor_fi
             assert "FAULT" not in told
 
 
-@pytest.mark.parametrize("how", ["vers=3,local_lock=all", "vers=3,nolock"])
-def test_mount_when_its_locks_are_local_then_it_is_recognised_and_said(rig: Rig, how: str) -> None:
-    with mounted(rig, how) as (server, _):
+def test_mount_when_its_locks_are_local_then_it_is_recognised_and_said(rig: Rig) -> None:
+    """NFSv3 with `nolock` is what the kernel lists as `local_lock=all`."""
+    with mounted(rig, "vers=3,nolock") as (server, _):
         assert "local_lock=all" in options(server)
         server.daemon()
         machine = (server.own / "machine-id").read_text(encoding="ascii").strip()
         record = server.path(server.comm / "inbox-lock-manager").read_text(encoding="utf-8")
         assert record == f"none@{machine}\n{machine}\n"
-        told = server.run("sot-tui", "doctor")[1]
-        assert "its locks exclude no other box (local_lock=all)" in told
+        assert "its locks exclude no other box (local_lock=all)" in server.run("sot-tui", "doctor")[1]
+
+
+def test_mount_when_local_locks_were_asked_of_version_4_then_what_the_kernel_made_of_it_counts(rig: Rig) -> None:
+    """It drops the option: the locks of NFSv4 are always the server's, so both boxes append."""
+    with mounted(rig, "vers=4.2,local_lock=all") as (server, _):
+        local = "local_lock=all" in options(server)
+        server.daemon()
+        record = server.path(server.comm / "inbox-lock-manager").read_text(encoding="utf-8").splitlines()[0]
+        assert record.startswith("none@") if local else record == f"nfs4 {source(rig)}"
