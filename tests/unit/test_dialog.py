@@ -232,3 +232,9 @@ def test_waiting_when_a_rule_is_the_screen_s_last_line_then_no_dialog_goes_on_be
     assert dialog.read(terminal.snapshot(0.0)) is None
     goes_on = (RULE, " Bash command", "", " Do you want to proceed?", " ❯ 1. Yes", RULE, "   2. No", HINT)
     assert read(*goes_on) == dialog.Waiting(dialog.Kind.PERMISSION, "Bash command")
+
+
+def test_waiting_when_a_dialog_s_answers_are_keys_then_its_last_line_with_text_says_so() -> None:
+    lines = (RULE, " Enable auto mode?", "", "   words of it", "", " Enter to confirm · Esc to cancel")
+    assert read(*lines) == dialog.Waiting(dialog.Kind.AUTO_MODE, "Enable auto mode?")
+    assert read(*lines, "", "   more") is None

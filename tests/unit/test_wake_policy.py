@@ -349,3 +349,58 @@ def test_typist_when_the_screen_never_rests_then_it_is_left_to_the_next_tick() -
     steps = [typist.step(Sight(free(above="─" * (40 + at) + " a " + "─" * (37 - at))), at * 0.5) for at in range(10)]
     assert all(isinstance(step, Wait) for step in steps[:8])
     assert steps[8] == Stop(policy.MOVING)
+
+
+# -- edges, and what a person is told -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sign", "works"),
+    [("\u27ff", False), ("\u2800", True), ("\u2810", True), ("\u28ff", True), ("\u2900", False), ("a", False)],
+)
+def test_work_when_the_title_begins_with_a_sign_of_the_turning_dots_then_a_turn_is_at_work(
+    sign: str, works: bool
+) -> None:
+    shown = free(osc=f"\x1b]0;{sign} words\x07")
+    found = policy.work_seen(Sight(shown), RowFacts(), prompt.read(shown), 0.0)
+    assert found == ("title" if works else "")
+
+
+def test_evidence_when_a_screen_says_something_then_it_is_said_in_words_and_else_nothing() -> None:
+    ask = (RULE, " Bash command", "", " Do you want to proceed?", " ❯ 1. Yes", "   2. No", "   Esc to cancel")
+    assert policy.evidence(drawn(*ask)) == "a dialog: Bash command"
+    assert policy.evidence(free(osc="\x1b]0;\u2810 words\x07")) == "a turn at work (title)"
+    assert policy.evidence(free()) == "a free prompt"
+    assert policy.evidence(drawn("\x1b]7501;state=idle\x07$ ls")) == "a report: idle"
+    assert policy.evidence(drawn("$ ls")) == ""
+
+
+def drawn(*lines: str) -> Screen:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed("\r\n".join(lines).encode(), 0.0)
+    return terminal.snapshot(0.0)
+
+
+@pytest.mark.parametrize(
+    ("lines", "row", "reason"),
+    [
+        (("$ ls",), RowFacts(), prompt.NO_BOX),
+        (("$ ls",), RowFacts(dialog=True), policy.DIALOG_OPEN),
+        (
+            (RULE, " Bash command", "", " Do you want to proceed?", " ❯ 1. Yes", "   2. No", "   Esc to cancel"),
+            RowFacts(),
+            policy.DIALOG_OPEN,
+        ),
+    ],
+)
+def test_judge_when_there_is_no_box_then_a_dialog_is_said_only_where_one_waits(
+    lines: tuple[str, ...], row: RowFacts, reason: str
+) -> None:
+    judged = policy.judge(Sight(drawn(*lines)), row, 60.0)
+    assert (judged.act, judged.reason) == (Act.NO, reason)
+
+
+@pytest.mark.parametrize(("width", "rows"), [(42, 1), (41, 2), (22, 2), (21, 3), (14, 3), (13, 4), (11, 4), (1, 4)])
+def test_room_when_a_box_is_just_wide_enough_then_the_line_takes_no_row_more(width: int, rows: int) -> None:
+    """Its words as they are wrapped: `[sot-comm] you` has 14 signs, `mail: run comm-poll.sh` 22, the whole line 42."""
+    assert prompt.room(width) == rows
