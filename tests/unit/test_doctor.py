@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sot_tui.comm import doctor
-from sot_tui.comm.doctor import Entry, Fault, Finding, Hooks, Level, Notifier, Room, Seen, Terminal
+from sot_tui.comm.doctor import Entry, Fault, Finding, Hooks, Level, Notifier, Room, Seen, Terminal, Unlike
 from sot_tui.comm.home import Home, ensure_home, open_entries
 from sot_tui.comm.links import Concern, LinkStanding
 from sot_tui.comm.mounts import LockRecord, Mount
@@ -632,6 +632,55 @@ NO_SENDER = Finding(OK, "pushes", "no sender is configured, so nothing is pushed
 )
 def test_notifier_when_pushes_stand_so_then_this(found: Notifier, expected: list[Finding]) -> None:
     assert list(doctor.of_notifier(found)) == expected
+
+
+KEEPS = "; it keeps what it was started with"
+ANOTHER = "sends to another topic, or with another token, than this environment names"
+BY_HAND = Unlike(7, "daemon", managed=False, sends=True, same=False, settings="")
+
+
+@pytest.mark.parametrize(
+    ("found", "here", "level", "fact", "step"),
+    [
+        pytest.param(BY_HAND, True, WARN, f"the daemon of pid 7 {ANOTHER}{KEEPS}", "kill 7 && sot-tui", id="another"),
+        pytest.param(
+            BY_HAND,
+            False,
+            OK,
+            f"the daemon of pid 7 has a sender, and this environment names none{KEEPS}",
+            "",
+            id="only-there",
+        ),
+        pytest.param(
+            BY_HAND._replace(what="notifyd", sends=False),
+            True,
+            WARN,
+            f"the notifyd of pid 7 has no sender, and this environment names one{KEEPS}",
+            "kill 7 && sot-tui notifyd",
+            id="only-here",
+        ),
+        pytest.param(
+            BY_HAND._replace(what="dashboard", same=True, settings="/o.toml"),
+            False,
+            WARN,
+            f"the dashboard of pid 7 reads its quiet hours in /o.toml{KEEPS}, until you close it (q) and open it anew",
+            "sot-tui",
+            id="other-settings",
+        ),
+        pytest.param(
+            BY_HAND._replace(managed=True, settings="/o.toml"),
+            True,
+            WARN,
+            f"the daemon of pid 7 {ANOTHER} and reads its quiet hours in /o.toml{KEEPS}",
+            "sot-tui service install && systemctl --user daemon-reload && systemctl --user restart sotd.service",
+            id="both-of-a-service",
+        ),
+    ],
+)
+def test_process_when_it_began_with_another_environment_then_what_differs_and_how_it_begins_anew(
+    found: Unlike, *, here: bool, level: Level, fact: str, step: str
+) -> None:
+    assert doctor.of_unlike(found, here=here) == Finding(level, "pushes", fact, step)
 
 
 # -- the agents -------------------------------------------------------------------------------------------------------
