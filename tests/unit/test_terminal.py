@@ -153,6 +153,7 @@ TABLE = {
     "ab\x1b[Ex": ("ab|x", (1, 1)),
     "\x1b[?47h" + "x" * 20 + "\x1b[?47ly": (" " * 19 + "y", (19, 0)),
     # tab stops
+    "\x1b[2Ix": (" " * 16 + "x", (17, 0)),
     "\x1b[1;17H\x1b[ZX": (" " * 8 + "X", (9, 0)),
     "\x1b[1;17H\tx\x1b[Zy": (" " * 16 + "y  x", (17, 0)),
     "a\x1b[3g\tx": ("a" + " " * 18 + "x", (19, 0)),
@@ -656,3 +657,52 @@ def test_tab_when_the_screen_had_another_width_then_a_stop_is_inside_it(
     terminal.resize(size, 4)
     terminal.feed(after, 0.0)
     assert rows(terminal.snapshot(0.0)) == shows
+
+
+# -- edges --------------------------------------------------------------------------------------------------------------
+
+
+def test_snapshot_when_nothing_was_written_yet_then_it_is_a_blank_screen() -> None:
+    screen = Terminal(4, 2).snapshot(0.0)
+    assert (screen.columns, screen.lines, screen.rows) == (4, 2, ((BLANK,) * 4,) * 2)
+
+
+def test_frame_when_a_second_has_passed_then_it_is_waited_for_no_more_and_the_next_one_is_a_frame_of_its_own() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(b"\x1b[?2026ha", 2.0)
+    assert terminal.synchronizing(2.999)
+    assert rows(terminal.snapshot(2.999)) == ""
+    assert not terminal.synchronizing(3.0)
+    assert rows(terminal.snapshot(3.0)) == "a"
+    terminal.feed(b"\x1b[?2026hb", 4.0)
+    terminal.feed(b"\x1b[?2026hc", 6.0)
+    assert rows(terminal.snapshot(6.5)) == "ab"
+
+
+@pytest.mark.parametrize(("shape", "kept"), [("0", 0), ("6", 6), ("7", 2), ("99", 2)])
+def test_cursor_when_its_shape_is_chosen_then_only_a_known_one_counts(shape: str, kept: int) -> None:
+    assert shown(f"\x1b[2 q\x1b[{shape} q").cursor_shape == kept
+
+
+def test_sequences_when_each_is_another_then_few_are_remembered_and_each_does_what_it_says() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    kept = []
+    for number in range(6000):
+        terminal.feed(f"\x1b[1;{number}H".encode(), 0.0)
+        assert terminal.snapshot(0.0).cursor_x == min(max(1, number), COLUMNS) - 1
+        kept.append(len(terminal._plans))
+    assert max(kept) == 2048
+
+
+def test_titles_when_more_are_put_aside_than_are_kept_then_the_first_ten_come_back() -> None:
+    push = "".join(f"\x1b]2;{number}\x07\x1b[22t" for number in range(12))
+    titles = [shown(push + "\x1b[23t" * back).title for back in range(1, 12)]
+    assert titles == ["9", "8", "7", "6", "5", "4", "3", "2", "1", "0", "0"]
+
+
+def test_answers_when_they_are_as_many_bytes_as_may_wait_then_the_last_one_is_whole() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(b"\x1b[5n" * 2000, 0.0)
+    assert terminal.replies() == b"\x1b[0n" * 1024
+    terminal.feed(b"\x1b[5n", 0.0)
+    assert terminal.replies() == b"\x1b[0n"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sot_tui.wake import policy, prompt
+from sot_tui.wake import policy, prompt, replay
 from sot_tui.wake.policy import Act, Due, RowFacts, Rung, Sight, Stretch
 from sot_tui.wake.prompt import WAKE_LINE, Verdict
 from sot_tui.wake.terminal import Terminal
@@ -351,7 +351,7 @@ def test_typist_when_the_screen_never_rests_then_it_is_left_to_the_next_tick() -
     assert steps[8] == Stop(policy.MOVING)
 
 
-# -- edges, and what a person is told -----------------------------------------------------------------------------------
+# -- edges, and what a person is told -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -404,3 +404,75 @@ def test_judge_when_there_is_no_box_then_a_dialog_is_said_only_where_one_waits(
 def test_room_when_a_box_is_just_wide_enough_then_the_line_takes_no_row_more(width: int, rows: int) -> None:
     """Its words as they are wrapped: `[sot-comm] you` has 14 signs, `mail: run comm-poll.sh` 22, the whole line 42."""
     assert prompt.room(width) == rows
+
+
+@pytest.mark.parametrize(("columns", "verdict"), [(18, Verdict.FREE), (17, Verdict.REFUSED)])
+def test_prompt_when_the_line_just_fits_its_rows_then_it_is_free_and_in_a_narrower_box_not(
+    columns: int, verdict: Verdict
+) -> None:
+    rule = "─" * columns
+    shown = screen("❯\u00a0", above=rule, under=rule, below=("  mode",), columns=columns)
+    found = prompt.read(shown)
+    assert (found.verdict, found.reason) == (verdict, "" if verdict is Verdict.FREE else prompt.TOO_NARROW)
+
+
+@pytest.mark.parametrize(("columns", "verdict"), [(32, Verdict.HOLDS), (33, Verdict.REFUSED)])
+def test_prompt_when_the_next_word_had_room_in_the_row_above_then_somebody_began_a_new_line(
+    columns: int, verdict: Verdict
+) -> None:
+    """Behind `[sot-comm] you have` a box of 33 columns has room for `mail:`, one of 32 has not."""
+    rule = "─" * columns
+    box = ("❯\u00a0[sot-comm] you have", "  mail: run comm-poll.sh")
+    shown = screen(*box, above=rule, under=rule, columns=columns, at=(1, len(box[1])))
+    assert prompt.read(shown).verdict is verdict
+
+
+def test_prompt_when_the_cursor_is_in_the_last_column_of_the_box_then_it_is_read_all_the_same() -> None:
+    assert prompt.read(free(at=(0, COLUMNS - 1))).reason == prompt.CURSOR_ELSEWHERE
+
+
+@pytest.mark.parametrize("row", [0, LINES - 1])
+def test_prompt_when_the_cursor_is_at_the_screen_s_edge_then_no_box_is_there(row: int) -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    lines = ["words", "─ ↑ 3 more " + "─" * (COLUMNS - 11), *["x"] * (LINES - 4), RULE, "words"]
+    if row == 0:
+        lines[-1] = RULE
+    terminal.feed(("\r\n".join(lines) + f"\x1b[{row + 1};1H").encode(), 0.0)
+    found = prompt.read(terminal.snapshot(0.0))
+    assert found.verdict is Verdict.REFUSED
+    assert (found.reason == prompt.NO_BOX) is (row == 0)
+
+
+def test_told_when_a_moment_is_printed_then_why_it_is_refused_or_else_not_typed_into_and_what_is_dim() -> None:
+    text = "\x1b[2mab\x1b[22mc\x1b[2md\x1b[22m\r"
+    (moment,) = replay.moments(COLUMNS, LINES, [(0.5, "o", text)])
+    said = replay.told(moment)
+    assert (said["at"], said["reason"], said["dim"]) == (0.5, prompt.NO_BOX, [[0, 2], [3, 4]])
+    boxed = f"{RULE}\r\n{FREE}\x1b[2mdim\x1b[22m\r\n{RULE}\x1b[2;3H"
+    (moment,) = replay.moments(COLUMNS, LINES, [(0.0, "o", boxed)])
+    said = replay.told(moment)
+    assert (said["prompt"], said["reason"], said["dim"]) == ("free", policy.MOVING, [[3, 6]])
+
+
+def test_typist_when_a_bound_of_time_is_just_reached_then_it_is_over() -> None:
+    moving = Typist(Goal.WAKE, RowFacts(), 0.0)
+    assert moving.step(Sight(free(), lag=1), 3.999) == Wait(policy.LAGS)
+    assert moving.step(Sight(free(), lag=1), 4.0) == Stop(policy.LAGS)
+    for seconds, over in ((2.999, False), (3.0, True)):
+        typed = _typed()
+        assert isinstance(typed.step(Sight(free()), 1.5 + seconds), Stop) is over
+        assert typed.owes_enter
+    for seconds, over in ((1.499, False), (1.5, True)):
+        sent = _typed()
+        assert isinstance(sent.step(Sight(holding()), 1.75), Enter)
+        assert isinstance(sent.step(Sight(holding()), 1.75 + seconds), Stop) is over
+        assert sent.owes_enter is over
+
+
+@pytest.mark.parametrize(("person_s", "sends"), [(None, True), (0.2, False), (0.25, False), (0.3, True)])
+def test_typist_when_a_person_s_key_came_with_the_line_or_after_it_then_no_enter(
+    person_s: float | None, sends: bool
+) -> None:
+    typed = _typed()
+    step = typed.step(Sight(holding(), person_s=person_s), 1.75)
+    assert isinstance(step, Enter if sends else Wait)
