@@ -137,10 +137,15 @@ class Link:
             return why or await words.heard() or "it ended without a word"
         finally:
             words.stop()
-            await _ended(process)
-            # Its pipes are open while something unread is in them, or while what it started lives on; nothing public
-            # closes them, and one that outlives the loop ends in a traceback.
-            process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+            try:
+                await _ended(process)
+            finally:
+                if process.returncode is None:  # the engine ends while a lost bridge is still given its time
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                # Its pipes are open while something unread is in them, or while what it started lives on; nothing
+                # public closes them, and one that outlives the loop ends in a traceback.
+                process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
 
     async def _spoken(self, process: Process, well: Callable[[], None]) -> str:
         """Speak to the hub until one side ends; return why, "" when the bridge just ended."""

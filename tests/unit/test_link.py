@@ -430,6 +430,23 @@ async def test_link_when_more_comes_than_is_read_then_its_pipes_are_closed_with_
         gc.enable()
 
 
+async def test_link_when_the_duty_ends_while_a_lost_ssh_is_given_its_time_then_nothing_is_left(
+    comm_home: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever ends the duty cancels that patience, too: the ssh went on without anybody who knew of it."""
+    monkeypatch.setattr(links, "END_SECS", 20.0)
+    ssh_is(
+        hub,
+        'trap \'\' TERM; echo $$ >"$SAID"; exec 3<&0; (cat <&3 >/dev/null; echo eof >>"$SAID") & '
+        "printf '%01200000d' 0; while :; do sleep 1; done",
+    )
+    said = Path(os.environ["SAID"])
+    async with kept(home_at(comm_home)) as one:
+        await one.until(lambda: said.exists() and "eof" in said.read_text())
+        assert not is_gone(int(said.read_text().split()[0]))
+    await one.until(lambda: is_gone(int(said.read_text().split()[0])))
+
+
 def pipes() -> set[str]:
     """Return the pipes that this process has open."""
     found = set()
