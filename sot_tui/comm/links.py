@@ -29,6 +29,8 @@ NOT_HERE = "not_here"
 """The code of a box that does not list a handle (daemon wire 3.2)."""
 WHY_LIMIT = 300
 """Characters of foreign text that a standing quotes."""
+WORDS_LIMIT = 8192
+"""Characters of another box's words that are passed on; the longest of ours holds two paths, of 4,096 at most."""
 
 
 # -- what the boxes answer --------------------------------------------------------------------------------------------
@@ -58,7 +60,7 @@ def read(payload: object) -> Ok | Refusal | None:
         return None
     answer = wire.Answer(payload)
     if answer.error:
-        return Refusal(answer.code or "file_failed", answer.error)
+        return Refusal(answer.code or "file_failed", answer.error[:WORDS_LIMIT])
     return Ok() if payload.get("ok") is True else None
 
 

@@ -68,3 +68,10 @@ def test_next_pause_when_a_link_was_lost_then_it_doubles_unless_the_link_had_las
 ) -> None:
     """Daemon wire 3.3: from 1 s, doubling up to 30 s, and anew after 60 s."""
     assert links.next_pause(before, lasted_s) == pause
+
+
+def test_answer_when_a_box_says_no_in_a_whole_frame_of_words_then_its_first_words_are_passed_on() -> None:
+    """They end on a terminal, or in what an agent reads."""
+    found = links.read({"error": "no " * 300_000, "code": "file_failed"})
+    assert isinstance(found, links.Refusal)
+    assert found.sentence == ("no " * 300_000)[: links.WORDS_LIMIT]
