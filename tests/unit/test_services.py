@@ -321,3 +321,9 @@ def test_daemon_command_when_none_lies_beside_then_the_first_of_the_search_path_
     assert services.daemon_command() == ""
     (tmp_path / "beside" / "sotd").symlink_to(tmp_path / "here" / "sotd")
     assert services.daemon_command() == f"{tmp_path}/beside/sotd"
+
+
+def test_doctor_when_a_secret_cannot_stand_in_the_service_file_then_that_is_a_line_of_its_own() -> None:
+    found = doctor.Service("/u/sotd.service", Stand.INSTALLED, left_out="the token is not in it")
+    said = doctor.Finding(Level.WARN, "service", "the token is not in it", "sot-tui service install")
+    assert doctor.of_service(found)[1:] == (said,)
