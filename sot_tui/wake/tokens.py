@@ -14,7 +14,7 @@ from typing import Protocol
 
 _TOKEN = re.compile(
     r"([^\x00-\x1f\x7f-\x9f]+)"  # 1: text
-    r"|(\x1b\[[0-?]{0,256}[ -/]*[@-~])"  # 2: a control sequence
+    r"|(\x1b\[[0-?]{0,240}[ -/]{0,15}[@-~])"  # 2: a control sequence, no longer than the machine takes one
     r"|\x1b\]([^\x00-\x1f\x7f]{0,4096})(\x07|\x1b\\)"  # 3, 4: a system command and its end
     r"|\x1b([()][0-9A-Z]|[0-9=>DEHMZcno|}~])"  # 5: a plain escape, or a character set chosen
     r"|([\x00-\x1a\x1c-\x1f])"  # 6: a control

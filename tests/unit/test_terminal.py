@@ -152,6 +152,7 @@ TABLE = {
     "ab\r\ncd\x1b[Fx": ("xb|cd", (1, 0)),
     "ab\x1b[Ex": ("ab|x", (1, 1)),
     "\x1b[?47h" + "x" * 20 + "\x1b[?47ly": (" " * 19 + "y", (19, 0)),
+    "ab\x1b[?6hx": ("xb", (1, 0)),
     # tab stops
     "\x1b[2Ix": (" " * 16 + "x", (17, 0)),
     "\x1b[1;17H\x1b[ZX": (" " * 8 + "X", (9, 0)),
@@ -659,7 +660,7 @@ def test_tab_when_the_screen_had_another_width_then_a_stop_is_inside_it(
     assert rows(terminal.snapshot(0.0)) == shows
 
 
-# -- edges --------------------------------------------------------------------------------------------------------------
+# -- edges ------------------------------------------------------------------------------------------------------------
 
 
 def test_snapshot_when_nothing_was_written_yet_then_it_is_a_blank_screen() -> None:
@@ -706,3 +707,39 @@ def test_answers_when_they_are_as_many_bytes_as_may_wait_then_the_last_one_is_wh
     assert terminal.replies() == b"\x1b[0n" * 1024
     terminal.feed(b"\x1b[5n", 0.0)
     assert terminal.replies() == b"\x1b[0n"
+
+
+def test_title_when_it_holds_controls_at_the_ends_of_their_ranges_then_none_of_them_is_kept() -> None:
+    assert shown("\x1b]0;a\x7fb\x80c\x9fd\xa0e~\x07").title == "abcd\xa0e~"
+
+
+@pytest.mark.parametrize(
+    ("program", "wanted"),
+    [
+        pytest.param("ab\x1b[" + "0" * 254 + "9Gx", "ab      x", id="as long as a sequence may be"),
+        pytest.param("ab\x1b[" + "0" * 255 + "9Gx", "abx", id="a longer one means nothing"),
+        pytest.param("\x1b]0;" + "t" * 4094 + "\x07x", "x", id="a command as long as is looked for at once"),
+        pytest.param("\x1b]0;" + "t" * 4095 + "\x07x", "x", id="a longer one"),
+        pytest.param("ab\x1b(" + "/" * 255 + "0q", "abq", id="an escape that is known to nobody"),
+        pytest.param("a\x1b[3\x07;\x7f5Gx", "a x", id="a control within a sequence"),
+        pytest.param("a\x1bPx\x07y\x1b\\b", "ab", id="a bell ends no other string"),
+        pytest.param("a\x1b]0;t\x1a\x1b[3Gb", "a b", id="a cancelled command"),
+    ],
+)
+def test_sequence_when_it_is_long_or_odd_then_the_reads_make_no_difference(program: str, wanted: str) -> None:
+    whole, cut = shown(program), Terminal(COLUMNS, LINES)
+    for byte in program.encode():
+        cut.feed(bytes([byte]), 0.0)
+    assert rows(whole) == rows(cut.snapshot(0.0)) == wanted
+    assert whole.title == cut.snapshot(0.0).title
+
+
+@pytest.mark.parametrize(("length", "kept"), [(16384, True), (16385, False)])
+def test_command_when_it_is_as_long_as_is_kept_then_it_counts_and_a_longer_one_means_nothing(
+    length: int, kept: bool
+) -> None:
+    payload = "2;title" if kept else "2;"
+    terminal = Terminal(COLUMNS, LINES)
+    terminal.feed(f"\x1b]{payload}{'t' * (length - len(payload))}\x07x".encode(), 0.0)
+    assert (terminal.snapshot(0.0).title != "") is kept
+    assert rows(terminal.snapshot(0.0)) == "x"
