@@ -100,7 +100,6 @@ class Tokens:
         """Keep a piece of what is unfinished; say whether it is still short enough to mean anything."""
         self._kept_length += len(text)
         if self._kept_length > most:
-            self._kept.clear()
             return False
         self._kept.append(text)
         return True

@@ -722,6 +722,9 @@ def test_title_when_it_holds_controls_at_the_ends_of_their_ranges_then_none_of_t
         pytest.param("\x1b]0;" + "t" * 4095 + "\x07x", "x", id="a longer one"),
         pytest.param("ab\x1b(" + "/" * 255 + "0q", "abq", id="an escape that is known to nobody"),
         pytest.param("a\x1b[3\x07;\x7f5Gx", "a x", id="a control within a sequence"),
+        pytest.param("a\x1b[1\x80bc", "abc", id="a character that no sequence has"),
+        pytest.param("ab\x1b[1;1H\x1b[2@x", "x ab", id="the first final there is"),
+        pytest.param("a\x1b[3~b", "ab", id="the last one"),
         pytest.param("a\x1bPx\x07y\x1b\\b", "ab", id="a bell ends no other string"),
         pytest.param("a\x1b]0;t\x1a\x1b[3Gb", "a b", id="a cancelled command"),
     ],
@@ -732,6 +735,13 @@ def test_sequence_when_it_is_long_or_odd_then_the_reads_make_no_difference(progr
         cut.feed(bytes([byte]), 0.0)
     assert rows(whole) == rows(cut.snapshot(0.0)) == wanted
     assert whole.title == cut.snapshot(0.0).title
+
+
+def test_sequence_when_it_has_a_blank_and_a_read_cuts_it_then_the_blank_is_a_part_of_it() -> None:
+    terminal = Terminal(COLUMNS, LINES)
+    for part in (b"\x1b[4", b" ", b"q"):
+        terminal.feed(part, 0.0)
+    assert terminal.snapshot(0.0).cursor_shape == 4
 
 
 @pytest.mark.parametrize(("length", "kept"), [(16384, True), (16385, False)])
