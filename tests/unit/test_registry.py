@@ -262,6 +262,7 @@ def test_replace_when_the_lock_was_removed_by_hand_meanwhile_then_the_old_pictur
     assert outcome == NotWritten("FAILED: the registry could not be read or updated, so nothing was written")
     assert book(home) == {"agents": {"theirs": {}}}
     assert raw(home.lock) == b"other:m2:b2:1:5:6\n"
+    assert not os.path.exists(f"{home.registry}.tmp")
 
 
 def test_replace_when_the_lock_is_held_then_says_so_as_the_contract_words_it(home: Home) -> None:

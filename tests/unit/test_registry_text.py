@@ -308,3 +308,12 @@ def test_parse_when_an_integer_is_as_long_as_python_reads_then_it_is_one_and_cou
 def test_parse_when_a_plain_value_stands_beside_the_agents_then_it_is_read() -> None:
     book = read(b'{"protocol_version":7,"name":"x","none":null,"agents":{}}')
     assert book.version == 7
+
+
+def test_parse_when_a_reader_changes_what_stands_beside_the_agents_then_no_other_reader_sees_it() -> None:
+    data = b'{"x":[1],"y":{},"agents":{}}'
+    for _ in range(3):
+        book = read(data)
+        assert (book.document["x"], book.document["y"]) == ([1], {})
+        book.document["x"].append(2)
+        book.document["y"]["z"] = 3

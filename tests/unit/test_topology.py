@@ -9,6 +9,7 @@ import pytest
 
 from sot_tui.comm import topology
 from sot_tui.comm.config import FILE_LIMIT
+from sot_tui.comm.errors import Refused
 from sot_tui.comm.topology import Box, Topology, Unlisted
 
 GOOD = """\ufeff# the boxes
@@ -141,3 +142,23 @@ def test_way_to_when_each_pair_of_boxes_then_as_the_plan_has_it(host: str, name:
     found = topology.read(written(GOOD + "[host.quiet]\n".replace("[monitor]", "")))
     assert isinstance(found, Topology)
     assert topology.way_to(found, host, name, "/run") == way
+
+
+def test_plan_when_a_box_asks_then_each_box_that_it_reaches_and_an_unlisted_one_is_refused() -> None:
+    found = topology.read(written(GOOD))
+    assert isinstance(found, Topology)
+    assert topology.plan(found, "atlas", "/run", "unix:/own") == (
+        "self atlas",
+        "hub atlas",
+        "relay-endpoint unix:/own",
+        "dial desk unix:/run/sot-host-desk.sock",
+        "dial lab ssh:lab",
+    )
+    assert topology.plan(found, "lab", "/run", "unix:/own") == (
+        "self lab",
+        "hub atlas",
+        "relay-endpoint unix:/run/sot-relay.sock",
+        "dial atlas unix:/run/sot-relay.sock",
+    )
+    with pytest.raises(Refused, match="`moon` is not a listed host"):
+        topology.plan(found, "moon", "/run", "unix:/own")
