@@ -348,7 +348,8 @@ def test_typist_when_the_screen_never_rests_then_it_is_left_to_the_next_tick() -
     typist = Typist(Goal.WAKE, RowFacts(), 0.0)
     steps = [typist.step(Sight(free(above="─" * (40 + at) + " a " + "─" * (37 - at))), at * 0.5) for at in range(10)]
     assert all(isinstance(step, Wait) for step in steps[:8])
-    assert steps[8] == Stop(policy.MOVING)
+    assert isinstance(steps[8], Stop)
+    assert steps[8].reason == policy.MOVING
 
 
 # -- edges, and what a person is told -------------------------------------------------------------------------------
@@ -456,8 +457,9 @@ def test_told_when_a_moment_is_printed_then_why_it_is_refused_or_else_not_typed_
 
 def test_typist_when_a_bound_of_time_is_just_reached_then_it_is_over() -> None:
     moving = Typist(Goal.WAKE, RowFacts(), 0.0)
-    assert moving.step(Sight(free(), lag=1), 3.999) == Wait(policy.LAGS)
-    assert moving.step(Sight(free(), lag=1), 4.0) == Stop(policy.LAGS)
+    # A Wait and a Stop with one reason are equal, as tuples are: the kind is asked for by itself.
+    assert isinstance(moving.step(Sight(free(), lag=1), 3.999), Wait)
+    assert isinstance(moving.step(Sight(free(), lag=1), 4.0), Stop)
     for seconds, over in ((2.999, False), (3.0, True)):
         typed = _typed()
         assert isinstance(typed.step(Sight(free()), 1.5 + seconds), Stop) is over
