@@ -182,9 +182,8 @@ def of_mount(path: str, mount: Mount | None, *, linux: bool) -> Finding:
     return Finding(Level.OK, "mount", told)
 
 
-def of_room(path: str, room: Room | Fault) -> Finding:
+def of_room(path: str, room: Room | Fault, what: str = "room") -> Finding:
     """Judge whether there is room for a line of mail: on a full file system nothing is filed and nobody joins."""
-    what = "room"
     if isinstance(room, Fault):
         return Finding(Level.WARN, what, f"how much is left for {path} cannot be told: {room.why}", f"df {word(path)}")
     if room.free_files == 0:
@@ -654,12 +653,14 @@ class Notifier(NamedTuple):
     last_failed: bool
     unlike: tuple[Unlike, ...] = ()
     """Who pushes otherwise than this environment says."""
+    doubts: tuple[str, ...] = ()
+    """What of the environment cannot be used, a sentence each."""
 
 
 def of_notifier(found: Notifier) -> tuple[Finding, ...]:
     """Judge the pushes: that nobody is configured is well, that the last one was not delivered is not."""
     what = "pushes"
-    findings = []
+    findings = [Finding(Level.WARN, what, doubt, "env | grep ^STEWARD_NTFY_") for doubt in found.doubts]
     if found.disabled:
         findings.append(Finding(Level.OK, what, "switched off by $STEWARD_NTFY_DISABLED"))
     elif not found.sender:

@@ -39,6 +39,20 @@ def target(home: Home, environ: Mapping[str, str]) -> Target | None:
     return Target(url, _secret(home, environ, "STEWARD_NTFY_TOKEN"))
 
 
+def doubts(home: Home, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what stands in the variables and cannot be used, a sentence each; no secret is in any of them."""
+    found = [
+        f"{name}_FILE names a file that cannot be read or is empty, so it counts as none"
+        for name in ("STEWARD_NTFY_URL", "STEWARD_NTFY_TOKEN")
+        if not environ.get(name) and environ.get(f"{name}_FILE") and not _secret(home, environ, name)
+    ]
+    url = _secret(home, environ, "STEWARD_NTFY_URL")
+    scheme, _, rest = url.partition("://")
+    if url and (scheme.lower() not in {"http", "https"} or not rest.strip("/")):
+        found.append("STEWARD_NTFY_URL is no http or https address, so nothing can be sent")
+    return tuple(found)
+
+
 def socket_path(environ: Mapping[str, str]) -> str:
     """Return the path of the daemon's socket, by the one rule that client and daemon share."""
     runtime = environ.get("XDG_RUNTIME_DIR", "")

@@ -52,6 +52,8 @@ class Standing(NamedTuple):
     last: Last | None
     serving: tuple[serving.Serves, ...]
     """Who pushes, or would, and whether to the same as this environment says."""
+    doubts: tuple[str, ...] = ()
+    """What of this environment cannot be used, a sentence each."""
 
 
 def standing(home: Home, environ: Mapping[str, str], config: Config) -> Standing:
@@ -67,6 +69,7 @@ def standing(home: Home, environ: Mapping[str, str], config: Config) -> Standing
         held.Gate(home, base, hours).count(),
         _last(home, f"{base}/{decision_log.NAME}"),
         serving.all_here(home, environ),
+        settings.doubts(home, environ),
     )
 
 

@@ -798,7 +798,7 @@ def _end_lines(one: Agent, row: RowSeen, unread: int, shown: rules.Shown) -> tup
     if over := rules.end_of(row):
         return (("was", f"{program} in {row.root}; {over}"), removed, stays)
     return (
-        ("ends", f"{program} in {row.root}, and whatever it runs"),
+        ("ends", f"{program} in {row.root}, and what runs in its terminal"),
         *((("now", handles.said(shown)),) if not one.label else ()),
         ("keep", "the row stays in the list with its end, and can run again"),
         removed,

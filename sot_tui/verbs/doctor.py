@@ -124,6 +124,9 @@ def _findings(home: Home) -> list[Finding]:
     findings += _settings(home, settings)
     root = paths.state_root(os.environ)
     findings.append(doctor.of_state_root(root, mounts.mount_under(home, root), _setup.entry_at(home, root)))
+    room = doctor.of_room(root, _room(home, root), "state root")
+    if os.path.isdir(root) and room.level is not doctor.Level.OK:
+        findings.append(room)
     findings += doctor.of_service(_service(home))
     kept = paths.set_aside_file(os.environ)
     findings += doctor.of_set_aside(kept, set_aside.read(home, os.environ).fault)
@@ -142,7 +145,7 @@ def _in_home(home: Home, host: str) -> list[Finding]:
     findings = [
         doctor.of_mount(home.path, mount, linux=linux),
         doctor.of_proof(me, mount, fresh=fresh),
-        doctor.of_room(home.path, _room(home)),
+        doctor.of_room(home.path, _room(home, home.path)),
         doctor.of_registry(home, book, dangling=_setup.entry_at(home, home.registry).dangling),
     ]
     if isinstance(book, Registry):
@@ -209,9 +212,9 @@ def _lock_record(home: Home) -> LockRecord | str | None:
         return error.strerror or str(error)
 
 
-def _room(home: Home) -> doctor.Room | doctor.Fault:
+def _room(home: Home, path: str) -> doctor.Room | doctor.Fault:
     try:
-        found = home.disk.space(home.path)
+        found = home.disk.space(path)
     except OSError as error:
         return doctor.Fault(error.strerror or str(error), error.errno or 0)
     return doctor.Room(found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None)
@@ -304,6 +307,7 @@ def _notifier(home: Home, settings: Config) -> doctor.Notifier:
             for one in found.serving
             if one.sends is not Sends.AS_HERE or one.settings
         ),
+        found.doubts,
     )
 
 

@@ -169,6 +169,8 @@ def _test(home: Home) -> int:
     from sot_tui.notify.decide import INFO, Notice  # noqa: PLC0415
     from sot_tui.notify.sender import Sender  # noqa: PLC0415
 
+    for doubt in settings.doubts(home, os.environ):
+        tell(f"sot-tui notify: {doubt}")
     host = settings.host(home)
     notice = Notice(f"sot-tui · {host}", "A push for a test.", INFO)
     sent = Sender(target, host, home.clock).send(notice)

@@ -13,7 +13,7 @@ import pytest
 from sot_tui.comm import doctor
 from sot_tui.comm.doctor import Level, Notifier
 from sot_tui.comm.home import home_here
-from sot_tui.notify import decided, decision_log, frame as frames, own, server, standing
+from sot_tui.notify import decided, decision_log, frame as frames, own, server, settings as configured, standing
 from sot_tui.notify.decided import Came, Decided
 from sot_tui.notify.decision_log import Entry
 from tests.e2e.box import COMMAND
@@ -208,3 +208,27 @@ def test_frame_when_it_claims_to_be_the_engines_own_then_it_is_none() -> None:
     own_event = own.as_event(own.MAIL, "k")
     with pytest.raises(frames.InvalidFrame):
         frames.decode(line(fields(own_event)))
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"STEWARD_NTFY_URL": "https://ntfy.example/t"}, ()),
+        ({"STEWARD_NTFY_URL": "x"}, ("STEWARD_NTFY_URL is no http or https address, so nothing can be sent",)),
+        ({"STEWARD_NTFY_URL": "https://"}, ("STEWARD_NTFY_URL is no http or https address, so nothing can be sent",)),
+        (
+            {"STEWARD_NTFY_URL": "http://h/t", "STEWARD_NTFY_TOKEN_FILE": "/"},
+            ("STEWARD_NTFY_TOKEN_FILE names a file that cannot be read or is empty, so it counts as none",),
+        ),
+        (
+            {"STEWARD_NTFY_URL_FILE": "/nowhere/at/all"},
+            ("STEWARD_NTFY_URL_FILE names a file that cannot be read or is empty, so it counts as none",),
+        ),
+        ({"STEWARD_NTFY_URL": "http://h/t", "STEWARD_NTFY_TOKEN": "t", "STEWARD_NTFY_TOKEN_FILE": "/"}, ()),
+        ({}, ()),
+    ],
+)
+def test_doubts_when_a_variable_cannot_be_used_then_says_which_and_no_secret(
+    variables: dict[str, str], told: tuple[str, ...]
+) -> None:
+    assert configured.doubts(home_here(), variables) == told

@@ -85,7 +85,7 @@ async def test_row_when_ended_run_again_and_removed_then_each_is_asked_and_done(
         await ask(opened, way, "x", "end")
         said = asked(opened.app)
         assert "End row 'Api'?" in said
-        assert f"sh in {comm_home.parent}/src/Api, and whatever it runs" in said
+        assert f"sh in {comm_home.parent}/src/Api, and what runs in its terminal" in " ".join(said.split())
         assert "the recording of its run" in said
         await opened.pilot.press("enter")
         await opened.until(lambda: opened.app.screen is opened.nav)
