@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
-"""What the name of a box, and the target of an endpoint, is made of (daemon wire 1.1)."""
+PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,252}", re.ASCII)
+"""What the name of a box, and the target of an endpoint, is made of (daemon wire 1.1); no host's is longer."""
+_QUOTED_CHARS = 80
+"""What a sentence quotes of a name that is none."""
 
 _SECTIONS = frozenset({"host", "monitor"})
 _SWITCHES = ("daemon", "frontend")
@@ -121,7 +123,7 @@ def _checked(said: dict[str, Any]) -> Topology | str:
     """Return the topology a file describes, or the first rule it breaks."""
     for key, value in said.items():
         if key not in {"hub", *_SECTIONS} or (key in _SECTIONS) is not isinstance(value, dict):
-            return f"{key!r} is not known there"
+            return f"{_quoted(key)} is not known there"
     hub, hosts = said.get("hub"), said.get("host", {})
     if not isinstance(hub, str) or not hub:
         return "it names no hub"
@@ -129,19 +131,23 @@ def _checked(said: dict[str, Any]) -> Topology | str:
     warnings: list[str] = []
     for name, section in hosts.items():
         if not PLAIN_NAME.fullmatch(name) or not isinstance(section, dict):
-            return f"{name!r} is not a plain host name"
+            return f"{_quoted(name)} is not a plain host name"
         odd = next((key for key, value in section.items() if not _is_plain(key, value)), None)
         if odd is not None:
-            return f"[host.{name}]: {odd!r} has a value that is not allowed"
+            return f"[host.{name}]: {_quoted(odd)} has a value that is not allowed"
         boxes[name] = Box(*(section.get(switch, False) for switch in _SWITCHES))
-        warnings += [f"[host.{name}]: the key {key!r} is not known" for key in section if key not in _SWITCHES]
+        warnings += [f"[host.{name}]: the key {_quoted(key)} is not known" for key in section if key not in _SWITCHES]
     if any(not _is_plain("", value) for value in said.get("monitor", {}).values()):
         return "[monitor] has a value that is not allowed"
     if hub not in boxes:
-        return f"the hub {hub!r} is not listed"
+        return f"the hub {_quoted(hub)} is not listed"
     if not boxes[hub].daemon:
-        return f"the hub {hub!r} has no daemon = true"
+        return f"the hub {_quoted(hub)} has no daemon = true"
     return Topology(hub, boxes, tuple(warnings))
+
+
+def _quoted(name: str) -> str:
+    return repr(name if len(name) <= _QUOTED_CHARS else f"{name[:_QUOTED_CHARS]}…")
 
 
 def _is_plain(key: str, value: object) -> bool:

@@ -162,3 +162,11 @@ def test_plan_when_a_box_asks_then_each_box_that_it_reaches_and_an_unlisted_one_
     )
     with pytest.raises(Refused, match="`moon` is not a listed host"):
         topology.plan(found, "moon", "/run", "unix:/own")
+
+
+@pytest.mark.parametrize("text", ["hub = '{}'\n", "hub = 'a'\n[host.'{}']\ndaemon = true\n", "'{}' = 1\n"])
+def test_topology_when_a_name_is_endless_then_it_is_quoted_in_part(text: str) -> None:
+    found = topology.read(written(text.format("x" * 5000)))
+    assert isinstance(found, Unlisted)
+    assert f"'{'x' * 80}…'" in found.why
+    assert "x" * 81 not in found.why
