@@ -51,6 +51,8 @@ class Row(NamedTuple):
     phase: str
     handle: str
     """The handle it declared, else the one it was made with; empty when it has none."""
+    agent: str = ""
+    """What runs in it, as its daemon names it."""
 
 
 class NotDone(NamedTuple):
@@ -96,6 +98,7 @@ def listed(daemon: Daemon) -> list[Row] | NotDone:
             _text(row, "project_root"),
             _text(row, "phase"),
             _text(row, "agent_handle") or _text(row, "agent_name"),
+            _text(row, "agent"),
         )
         for row in rows
     ]

@@ -9,13 +9,20 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING
 
-from sot_tui.comm import look as looks, proc_locks, registry as book_of, registry_lock
+from sot_tui.comm import endpoints, look as looks, proc_locks, registry as book_of, registry_lock, rows, wire
+from sot_tui.comm.fleet import RowSeen
 from sot_tui.comm.registry_lock import LockIs
 from sot_tui.engine.client import ANOTHER_WRITER, Locks, Recovered, Recovery
 from sot_tui.engine.fold import LockLooked, RegistryRead, RegistryUnread
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sot_tui.comm.home import Home
+
+
+ROWS_SECS = 2.0
+"""Seconds in which this box's daemon lists its rows; one that is alive takes milliseconds."""
 
 
 class Observer:
@@ -53,6 +60,17 @@ class Observer:
         except OSError:
             return ""  # the registry's own reason says it
         return "" if stat.S_ISDIR(mode) else f"{self._home.path} is no folder, and has to be moved aside first"
+
+    def rows(self, environ: Mapping[str, str], host: str) -> tuple[RowSeen, ...]:
+        """Ask this box's daemon for its rows; where none answers, none is known."""
+        found = endpoints.of_this_box(self._home, environ)
+        if not found.endpoint:
+            return ()
+        asker = wire.caller(environ, host, "", self._home.path)
+        listed = rows.listed(rows.Daemon(self._home, found.endpoint, asker, ROWS_SECS))
+        if isinstance(listed, rows.NotDone):
+            return ()
+        return tuple(RowSeen(row.id, row.slug, row.label, row.root, row.agent, row.phase, row.handle) for row in listed)
 
     def locks(self) -> Locks:
         """Look at every lock: the registry's with its markers, and the inboxes'."""

@@ -155,6 +155,7 @@ class Engine:
         self._executors = {name: Executor(name) for name in _EXECUTORS}
         self._starts, self._row_work = Pool("start", BOOT_AT_ONCE), Pool("rows", ROW_THREADS)
         self._far = Elsewhere(home, environ)
+        self._sees_rows = False
         self._wake_work, self._wake_hint = Pool("wake", WAKE_THREADS), asyncio.Event()
         self._wakes: Wakes | None = None
         self.rows: Rows | None = None
@@ -314,6 +315,9 @@ class Engine:
             self._nobody_is_here()
         if not hosts:
             self._made.set()
+        if not hosts and not self._sees_rows:
+            self._sees_rows = True
+            self._duties.start("rows elsewhere", self._see_rows)
 
     def _nobody_is_here(self) -> None:
         """Name the person's handle, as that of somebody who is not here."""
@@ -326,6 +330,19 @@ class Engine:
             self._attended.set()
         else:
             self._attended.clear()
+
+    async def _see_rows(self, well: Callable[[], None]) -> None:
+        """Show the rows that this box's daemon runs, where this engine only looks."""
+        while not self._hosts():
+            found = await self._in("search", lambda: self._observer.rows(self._environ, self.fleet.host))
+            if not self._hosts() and found != tuple(self.fleet.rows.values()):
+                self._tell(RowsAre(found))
+            well()
+            await asyncio.sleep(self._tick_s)
+        await asyncio.Event().wait()
+
+    def _hosts(self) -> bool:
+        return self.fleet.stance is Stance.HOST
 
     async def _wait_to_host(self, well: Callable[[], None]) -> None:
         """Take the duties over when the dashboard that hosts them ends."""

@@ -473,6 +473,23 @@ def check_stamps(comm_home: Path, stamps: Stamps, hosts: int, seconds: float) ->
     assert events.count("joined as @operator-box") <= hosts + 1
 
 
+def test_read_only_window_when_a_daemon_runs_a_row_then_it_is_listed_and_goes_when_it_is_removed(
+    windows: Windows,
+) -> None:
+    """A row that no session has joined from has a line in every window, one that only looks included."""
+    windows.daemon()
+    until(lambda: asked(windows.socket, "ping", {}) == {"ok": True}, "the daemon answers")
+    root = windows.comm.parent / "Docs"
+    root.mkdir()
+    made = asked(windows.socket, "workspace.create", {"label": "Docs", "project_root": str(root), "agent": "none"})
+    assert made is not None
+    one = Terminal(windows.comm.parent, 110, program="-m sot_tui --readonly", name="tmux-only-looks")
+    windows.terminals.append(one)
+    one.until(lambda: one.says("no signal Docs"), "the row is listed")
+    asked(windows.socket, "workspace.destroy", {"workspace_id": made["workspace_id"]})
+    one.until(lambda: not one.says("no signal Docs"), "it is gone")
+
+
 def test_second_window_when_it_is_open_then_does_what_the_first_does(windows: Windows, comm_home: Path) -> None:
     first, second = windows.open(), windows.open()
     assert int(holder().pid) == first.dashboard()
