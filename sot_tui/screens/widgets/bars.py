@@ -80,6 +80,8 @@ class KeyLine(show.Words):
     def __init__(self, where: actions.Where) -> None:
         super().__init__(id="keys")
         everywhere = () if where in _WITHOUT_GENERAL_KEYS else actions.of(actions.Where.EVERYWHERE)
+        if where in _WITH_FIELDS:
+            everywhere = tuple(action for action in everywhere if action.keys[0].startswith("ctrl+"))
         self._all = [action for action in (*actions.of(where), *everywhere) if action.label]
         self._shown = self._all
 
@@ -128,6 +130,8 @@ def _rank(action: actions.Action) -> int:
 
 
 _GAP = 2
+_WITH_FIELDS = frozenset({actions.Where.SPAWN})
+"""Where a letter is typed into whichever field has the keys, so no letter is promised to do anything else."""
 _WITHOUT_GENERAL_KEYS = frozenset(
     {actions.Where.COMPOSE, actions.Where.CONFIRM, actions.Where.RECOVER, actions.Where.HELP}
 )
