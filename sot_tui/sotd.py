@@ -118,7 +118,9 @@ def _run(words: list[str]) -> int:
         case [] | ["-h" | "--help" | "help"]:
             say(_HELP)
             return 0 if words else 2
-    tell(f"sotd: there is no command {' '.join(words)!r}; sotd --help lists them")
+    half = words[0] == "topology"
+    wrong = "topology is asked for relay-endpoint or for plan" if half else f"there is no command {' '.join(words)!r}"
+    tell(f"sotd: {wrong}; sotd --help lists them")
     return 2
 
 

@@ -479,17 +479,27 @@ def of_daemon(socket: str, endpoint: str, notes: Sequence[str]) -> Finding:
     return Finding(Level.OK, "daemon", f"none listens at {socket or 'any path'}; a dashboard or `sotd run` does")
 
 
-def of_relay(endpoint: str, notes: Sequence[str]) -> Finding:
-    """Judge how the hub is asked; without a list of boxes it is this box's own daemon."""
+def of_relay(endpoint: str, notes: Sequence[str], missing: str = "", hub: str = "") -> Finding:
+    """Judge how the hub is asked; without a list of boxes it is this box's own daemon.
+
+    `missing` is the path of a socket that should lead to `hub` and is not there.
+    """
     if notes:
         return Finding(Level.WARN, "relay", notes[0], "unset SOT_RELAY_ENDPOINT SOT_SPAWN_ENDPOINT")
+    if missing:
+        fact = f"{endpoint} is not there: nothing carries the socket of {hub} to this box"
+        to = f"{word(missing)}:$(ssh -- {word(hub)} sotd session-socket-path sot)"
+        return Finding(Level.FAULT, "relay", fact, f"ssh -f -N -L {to} -- {word(hub)}")
     return Finding(Level.OK, "relay", endpoint or "the hub is this box, where no daemon listens")
 
 
-def of_links(concern: Concern, standing: LinkStanding | None, fault: str, log: str) -> tuple[Finding, ...]:
+def of_links(
+    concern: Concern, standing: LinkStanding | None, fault: str, log: str, host: tuple[str, int] = ("", 0)
+) -> tuple[Finding, ...]:
     """Judge this box's link to its hub, or those of others to it; without one no box reaches the sessions behind it.
 
-    `standing` is what its daemon says, None without one; `fault` why it does not say it; `log` where it writes.
+    `standing` is what its daemon says, None without one; `fault` why it does not say it; `log` where it writes; `host`
+    what has the duties here, a `daemon` or a `dashboard`, and its process.
     """
     what = "link" if concern.hub else "links"
     if fault:
@@ -498,7 +508,7 @@ def of_links(concern: Concern, standing: LinkStanding | None, fault: str, log: s
         lacks = f"holds its link to {concern.hub}" if concern.hub else "takes the links of the other boxes"
         fact = f"no daemon runs here that {lacks}, so mail passes on to no session behind it"
         return (Finding(Level.WARN, what, fact, "sotd run"),)
-    return (_of_own_link(concern.hub, standing),) if concern.hub else (_of_others(standing),)
+    return (_of_own_link(concern.hub, standing, host),) if concern.hub else (_of_others(standing),)
 
 
 def of_behind_link(path: str, mount: Mount | None) -> Finding:
@@ -508,14 +518,16 @@ def of_behind_link(path: str, mount: Mount | None) -> Finding:
     return Finding(Level.FAULT, "link", fact, "export SOT_COMM_HOME=/a/folder/on/a/local/disk")
 
 
-def _of_own_link(hub: str, standing: LinkStanding) -> Finding:
+def _of_own_link(hub: str, standing: LinkStanding, host: tuple[str, int]) -> Finding:
     age = age_text(standing.since_s)
     if standing.hub != hub:
         held = f"one to {standing.hub}" if standing.hub else "none"
-        fact = (
-            f"the list of boxes has a link to {hub}, and the daemon holds {held}, as it was when it started: restart it"
-        )
-        return Finding(Level.FAULT, "link", fact, "sot-tui service status")
+        what, pid = host
+        anew = "close the dashboard (q) and open it anew" if what == "dashboard" else "restart it"
+        holds = f"the {what or 'daemon'} holds {held}, as it was when it started"
+        fact = f"the list of boxes has a link to {hub}, and {holds}: {anew}"
+        step = "sot-tui" if what == "dashboard" else f"kill {pid} && sot-tui" if pid else "sot-tui service status"
+        return Finding(Level.FAULT, "link", fact, step)
     if standing.up:
         return Finding(Level.OK, "link", f"it leads to {hub}, and stands for {age}")
     if not standing.why:

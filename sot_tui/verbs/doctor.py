@@ -11,6 +11,7 @@ import sys
 
 from sot_tui.comm import (
     config,
+    daemon_lock,
     doctor,
     endpoints,
     hook_entries,
@@ -169,11 +170,17 @@ def _ways(home: Home, host: str) -> list[Finding]:
     findings.append(doctor.of_daemon(endpoints.own_socket(home, os.environ), own.endpoint, own.notes))
     if all(one.level is not Level.FAULT for one in findings):  # else its fault is told already
         way = endpoints.of_the_hub(home, os.environ, host)
-        findings.append(doctor.of_relay(way.endpoint, way.notes))
+        gone, hub = "", boxes.hub if isinstance(boxes, topology.Topology) else ""
+        if hub and hub != host and way.endpoint.startswith("unix:"):
+            path = way.endpoint.removeprefix("unix:")
+            gone = "" if os.path.exists(path) else path
+        findings.append(doctor.of_relay(way.endpoint, way.notes, gone, hub))
         found = _setup.links_of(home, host)
         if found is not None:
             log = paths.events_log(os.environ)
-            findings += doctor.of_links(found.concern, found.standing, found.fault, log)
+            holder = daemon_lock.last_holder(home, os.environ)
+            serves = (holder.what, int(holder.pid) if holder.pid.isdecimal() else 0)
+            findings += doctor.of_links(found.concern, found.standing, found.fault, log, serves)
             if found.concern.hub and not mounts.is_on_own_disk(home) and mounts.appends_here(home, daemon=True) is None:
                 findings.append(doctor.of_behind_link(home.path, mounts.home_mount(home)))
     return findings

@@ -574,6 +574,10 @@ def test_daemon_and_relay_when_they_are_found_or_not_then_this() -> None:
     unset = "unset SOT_RELAY_ENDPOINT SOT_SPAWN_ENDPOINT"
     assert doctor.of_relay("", ("odd",)) == Finding(WARN, "relay", "odd", unset)
     assert doctor.of_relay("ssh:hub", ()) == Finding(OK, "relay", "ssh:hub")
+    gone = doctor.of_relay("unix:/r/sot-relay.sock", (), "/r/sot-relay.sock", "hub")
+    fact = "unix:/r/sot-relay.sock is not there: nothing carries the socket of hub to this box"
+    step = "ssh -f -N -L /r/sot-relay.sock:$(ssh -- hub sotd session-socket-path sot) -- hub"
+    assert gone == Finding(FAULT, "relay", fact, step)
     assert doctor.of_relay("", ()).fact == "the hub is this box, where no daemon listens"
 
 
