@@ -457,4 +457,11 @@ def _place(letter: Letter) -> tuple[str, int, str]:
 
 
 def _first_line(text: str) -> str:
-    return text.lstrip("\n").split("\n", 1)[0]
+    """Return what a list shows of a message: its first words that are not a quote, nor who is quoted."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    said = [
+        line
+        for line, below in zip(lines, [*lines[1:], ""], strict=False)
+        if not line.startswith(">") and not (line.endswith(":") and below.startswith(">"))
+    ]
+    return (said or lines or [""])[0]
