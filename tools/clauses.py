@@ -134,7 +134,7 @@ def faults(sections: list[Section]) -> list[str]:
     wrong: list[str] = []
     there = tests_there()
     seen: set[str] = set()
-    proof = PROOF.read_text(encoding="utf-8")
+    proof = PROOF.read_text(encoding="utf-8") if PROOF.exists() else ""
     wrong += [f"{PROOF.name}: there is no test {name}" for name in _NAMED.findall(proof) if name not in there]
     for document in sorted(path.name for path in FOLDER.glob("*.txt")):
         mine = [section for section in sections if section.document == document]
