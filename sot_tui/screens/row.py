@@ -114,7 +114,6 @@ class RowScreen(Place[None]):
         words = self.piece("row-words", Field)
         words.keys = frozenset({"escape", "enter", "up", "down"})
         words.ending = self._search_key
-        self._lay_out()
         self._open()
 
     def _open(self) -> None:
@@ -124,6 +123,7 @@ class RowScreen(Place[None]):
         row = self._tried_for = self._row
         self.view.show(None)
         self._show_frame()
+        self._lay_out()
         if row is not None:
             self._look_at(row.id)
 
