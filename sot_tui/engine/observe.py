@@ -61,15 +61,15 @@ class Observer:
             return ""  # the registry's own reason says it
         return "" if stat.S_ISDIR(mode) else f"{self._home.path} is no folder, and has to be moved aside first"
 
-    def rows(self, environ: Mapping[str, str], host: str) -> tuple[RowSeen, ...]:
-        """Ask this box's daemon for its rows; where none answers, none is known."""
+    def rows(self, environ: Mapping[str, str], host: str) -> tuple[RowSeen, ...] | None:
+        """Ask this box's daemon for its rows; None when it did not say them, which is not that it has none."""
         found = endpoints.of_this_box(self._home, environ)
         if not found.endpoint:
             return ()
         asker = wire.caller(environ, host, "", self._home.path)
         listed = rows.listed(rows.Daemon(self._home, found.endpoint, asker, ROWS_SECS))
         if isinstance(listed, rows.NotDone):
-            return ()
+            return None
         return tuple(RowSeen(row.id, row.slug, row.label, row.root, row.agent, row.phase, row.handle) for row in listed)
 
     def locks(self) -> Locks:

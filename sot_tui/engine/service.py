@@ -334,8 +334,8 @@ class Engine:
     async def _see_rows(self, well: Callable[[], None]) -> None:
         """Show the rows that this box's daemon runs, where this engine only looks."""
         while not self._hosts():
-            found = await self._in("search", lambda: self._observer.rows(self._environ, self.fleet.host))
-            if not self._hosts() and found != tuple(self.fleet.rows.values()):
+            found = await self._row_work.run(lambda: self._observer.rows(self._environ, self.fleet.host))
+            if found is not None and not self._hosts() and found != tuple(self.fleet.rows.values()):
                 self._tell(RowsAre(found))
             well()
             await asyncio.sleep(self._tick_s)
