@@ -6,14 +6,14 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-import pytest
-
 from sot_tui.comm.home import Home
 from sot_tui.engine import observe
 from sot_tui.engine.observe import Observer
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_rows_when_no_daemon_is_there_then_there_are_none(comm_home: Path) -> None:
