@@ -161,9 +161,9 @@ class SpawnScreen(Dialog[str]):
             field = self.piece(f"spawn-{name}", Field)
             field.keys, field.ending = frozenset({"tab", "enter"}), self._next_field
         folder = self.piece("spawn-folder", Field)
-        folder.keys, folder.ending = frozenset({"tab", "enter", "up", "down"}), self._folder_key
+        folder.keys, folder.ending = frozenset({"tab", "enter", "up", "down"}), self._listed_key
         account = self.piece("spawn-account", Field)
-        account.keys, account.ending = folder.keys, self._account_key
+        account.keys, account.ending = folder.keys, self._listed_key
         self._known_folders = Completion(
             folder, self.piece("spawn-known", Lines), self._folder_taken, self.piece("spawn-known-line", Horizontal)
         )
@@ -217,8 +217,8 @@ class SpawnScreen(Dialog[str]):
             text = show.ELLIPSIS + text
         return (Piece("▌ " if chosen else "  ", "bar"), Piece(show.fit(text, width - 3), "strong" if chosen else ""))
 
-    def _folder_key(self, key: str) -> bool:
-        """Answer a key that ends the typing of the folder, or marks one of those that are listed."""
+    def _listed_key(self, key: str) -> bool:
+        """Answer a key that ends the typing where things are listed below a field, or marks one of them."""
         match key:
             case "up":
                 self.action_known_up()
@@ -273,19 +273,6 @@ class SpawnScreen(Dialog[str]):
         typed = self.piece("spawn-account", Field).value.strip()
         found = [name for name in self._folders.accounts if name.startswith(typed)]
         return [] if found == [typed] else found
-
-    def _account_key(self, key: str) -> bool:
-        """Answer a key that ends the typing of the account, or marks one of those that are listed."""
-        match key:
-            case "up":
-                self.action_known_up()
-            case "down":
-                self.action_known_down()
-            case "tab":
-                self.action_complete()
-            case _:
-                self._go_on()
-        return True
 
     def _account_taken(self, account: str) -> str:
         self._form.account = account
